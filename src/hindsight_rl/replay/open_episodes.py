@@ -12,7 +12,7 @@ from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from ..storage import free_memory
 from .kernels import ENDED, FRESH, NEEDS_CARE, OPEN, REFUSED, add_steps, float_table, open_layout
-from .rows import INFO_PREFIX, Fields, as_bytes, select, whole_number
+from .rows import INFO_PREFIX, Fields, as_bytes, select_observation, whole_number
 from .timeline import Timeline, zero_rows
 
 SHORT_BREAKS = 3  # episodes of one step that were cut by a break, at which a warning is given
@@ -82,8 +82,8 @@ class OpenEpisodes:
     ) -> None:
         """Add one step of every environment, see `HindsightBuffer.add`. All checks come before anything is written."""
         self.closed.clear()
-        before = select(observation, OBSERVATION_KEYS, "observation")
-        after = select(next_observation, OBSERVATION_KEYS, "next_observation")
+        before = select_observation(observation, "observation")
+        after = select_observation(next_observation, "next_observation")
         is_bare = self.n_envs == 1 and np.ndim(before[0]) == self._bare_dimensions
         fields = self._bare_fields if is_bare else self._fields
         values = (*before, *after, action, reward, terminated, truncated)
@@ -188,7 +188,7 @@ class OpenEpisodes:
             raise MissingKeyError(f"autoreset is 'same_step', but info has no final_obs for environment {i}, which ended.")
         after = self._incoming[1, i : i + 1].reshape(())
         fields = Fields({f"final_obs[{i}][{key!r}]": after[key] for key in OBSERVATION_KEYS})
-        values = select(final, OBSERVATION_KEYS, "final_obs")
+        values = select_observation(final, "final_obs")
         fields.write(values)
         fields.refuse(values)
 

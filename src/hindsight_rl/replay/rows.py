@@ -7,7 +7,7 @@ of the next row. A sample is therefore one contiguous range of memory and one go
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import CastError, FileError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
-from ..records import BATCH_FIELDS, Array, ArraySpec, Batch, GoalSpec
+from ..records import BATCH_FIELDS, OBSERVATION_KEYS, Array, ArraySpec, Batch, GoalSpec
 
 INFO_PREFIX = "info:"
 SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy counterpart
@@ -38,6 +38,7 @@ FIELD_SOURCES = {
     "next_achieved_goal": ("achieved_goal", 1),
 }  # field of a batch: the field of a row that it is gathered from, of the sample's own row (0) or of the next row (1)
 
+_observation_of: Callable[[Any], tuple[Any, ...]] = itemgetter(*OBSERVATION_KEYS)
 _arrays_of = itemgetter(*BATCH_FIELDS)
 
 
@@ -182,6 +183,14 @@ def select(values: Mapping[str, Any], keys: Sequence[str], name: str) -> list[An
     except (KeyError, TypeError, IndexError):
         got = ", ".join(map(str, values)) if isinstance(values, Mapping) else type(values).__name__
         raise MissingKeyError(f"{name} must have {', '.join(keys)}, got {got or 'nothing'}.") from None
+
+
+def select_observation(observation: Mapping[str, Any], name: str) -> Sequence[Any]:
+    """Return observation, achieved_goal and desired_goal, as `select` in a quarter of its time."""
+    try:
+        return _observation_of(observation)
+    except (KeyError, TypeError, IndexError):
+        return select(observation, OBSERVATION_KEYS, name)
 
 
 def read_only(array: Array) -> Array:

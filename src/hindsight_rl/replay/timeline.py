@@ -280,7 +280,9 @@ class Timeline:
 
 def _episode(rows: Array, info_keys: Sequence[str]) -> Episode:
     return Episode(
-        *(rows[key].copy() for key in OBSERVATION_KEYS),
+        observation=rows["observation"].copy(),
+        achieved_goal=rows["achieved_goal"].copy(),
+        desired_goal=rows["desired_goal"].copy(),
         action=rows["action"][:-1].copy(),
         reward=rows["reward"][:-1].copy(),
         terminated=bool(rows["terminated"][-2]),
