@@ -221,21 +221,27 @@ class Sampler:
             raise NothingToSampleError("There is nothing to sample: 0 episodes have ended. Sample after the first end.")
         memory = self._memory(shape)
         draw = memory.allocate() if out is None else memory.reuse(out)
+        batch = draw.flat
         if not self._sample_compiled(draw):
-            self._sample_in_steps(draw, shape)
+            batch.row[:] = self.rows.draw(shape)
+            self.goals.choose(batch.row, batch.is_relabelled, draw.goal_at)
+            gather(self._ring, self.timeline.rows.itemsize, batch.row, draw.goal_at, draw.plan)
         for transform in self.transforms:
-            transform(draw.flat, draw, self.rng)
+            transform(batch, draw, self.rng)
         return draw.batch
 
     def _sample_compiled(self, draw: Draw) -> bool:
-        """Draw rows, choose goals and gather in one compiled loop. Return False if it does not apply."""
+        """Draw rows, choose goals and gather in one compiled loop, in nine tenths of the time of three loops.
+
+        Return False if it does not apply: for functions, "random", priorities, and a ring with few live rows.
+        """
         goals, batch, size = self.goals, draw.flat, len(draw.goal_at)
         if not goals.is_compiled or self.rows.priorities is not None:
             return False
         n_proposals = self.rows.count_proposals(size)
         if not n_proposals:
             return False
-        is_done: bool = sample(
+        is_done = sample(
             self._ring,
             self.timeline.layout,
             self.rng.state,
@@ -248,11 +254,4 @@ class Sampler:
             draw.goal_at,
             draw.plan,
         )
-        return is_done
-
-    def _sample_in_steps(self, draw: Draw, shape: tuple[int, ...]) -> None:
-        """Do the same for functions, mixtures, "random", priorities, and a ring with few live rows."""
-        batch = draw.flat
-        batch.row[:] = self.rows.draw(shape)
-        self.goals.choose(batch.row, batch.is_relabelled, draw.goal_at)
-        gather(self._ring, self.timeline.rows.itemsize, batch.row, draw.goal_at, draw.plan)
+        return bool(is_done)
