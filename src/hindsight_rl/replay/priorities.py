@@ -125,14 +125,11 @@ class ErrorPriorities(Priorities):
 
     def _check(self, position: Array, errors: Array, rows: Array, first: int, stop: int) -> Array:
         """Raise InputError for invalid values. Return which of the rows are still stored."""
-        is_good, is_known, is_held = (
-            (errors >= 0) & (errors <= LARGEST_PRIORITY),
-            (position >= 0) & (position < stop),
-            position >= first,
-        )
+        is_good = (errors >= 0) & (errors <= LARGEST_PRIORITY)
         if not is_good.all():
             raise InputError(f"A priority must be between 0 and {LARGEST_PRIORITY:g}, got {errors[~is_good][0]}.")
-        is_known &= ~is_held | (self.values(rows) > 0)
+        is_held = position >= first
+        is_known = (position >= 0) & (position < stop) & (~is_held | (self.values(rows) > 0))
         if not is_known.all():
             raise InputError(f"row {position[~is_known][0]} starts no transition. Pass batch.row of a sample.")
         return is_held

@@ -75,7 +75,6 @@ class RowSampler:
 
     def __init__(self, timeline: Timeline, rng: RandomNumbers, priorities: Priorities | None = None) -> None:
         self.timeline, self.priorities, self.rng = timeline, priorities, rng
-        self._fill, self._n_proposals = (0, 0, 0), 0
 
     def draw(self, shape: tuple[int, ...]) -> Array:
         """Return rows for batches with the leading axes `shape`, flat. With priorities, each batch is stratified."""
@@ -96,13 +95,10 @@ class RowSampler:
 
     def count_proposals(self, size: int) -> int:
         """Return how many rows to propose so that `size` of them are live almost always. 0: do not use rejection."""
-        fill = (self.timeline.num_transitions, self.timeline.high_water, size)
-        if fill != self._fill:  # changes with every episode, not with every batch
-            fraction = self.timeline.num_transitions / self.timeline.high_water
-            self._fill, self._n_proposals = fill, 0
-            if fraction > MIN_FRACTION_FOR_REJECTION:
-                self._n_proposals = int((size + 6 * math.sqrt(size * (1 - fraction))) / fraction) + 1
-        return self._n_proposals
+        fraction = self.timeline.num_transitions / self.timeline.high_water
+        if fraction <= MIN_FRACTION_FOR_REJECTION:
+            return 0
+        return int((size + 6 * math.sqrt(size * (1 - fraction))) / fraction) + 1
 
 
 class GoalSampler:
