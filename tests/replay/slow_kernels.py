@@ -38,7 +38,7 @@ def draw_rows(counts, layout, u, high_water, row):
 
 
 def choose_goals(counts, layout, u, sources, row, other_row, is_relabelled, goal_at):
-    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored, _ = layout.tolist()
+    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, _, goal_bytes, n_stored, _ = layout.tolist()
     is_relabelled[:] = False
     goal_at[:] = row * row_bytes + desired_at
     for source, start, size in sources.tolist():
@@ -74,7 +74,7 @@ def apply_symmetry(values, element, source, sign, offset):
 def finish_rows(numbers, layout, floats):
     rows = numbers.reshape(-1, layout[0])
     rows[:, layout[1]], rows[:, layout[2]] = np.arange(len(rows)), np.arange(len(rows))[::-1]
-    return not (_has_bad(rows[:-1], floats) or _has_bad(rows[-1:], floats[: layout[8]]))
+    return not (_has_bad(rows[:-1], floats) or _has_bad(rows[-1:], floats[: layout[9]]))
 
 
 def _has_bad(rows, floats):
@@ -87,7 +87,7 @@ def _has_bad(rows, floats):
 
 
 def add_steps(incoming, open_rows, layout, floats, steps, phase, truncated, skips_resets):
-    row_bytes, head, terminated_at, n_seen = layout.tolist()
+    _, _, _, row_bytes, achieved_at, _, terminated_at, goal_bytes, _, n_seen = layout.tolist()
     before, after = incoming.reshape(2, len(steps), row_bytes)
     rows, env = open_rows.reshape(len(steps), -1, row_bytes), np.arange(len(steps))
     is_same = rows[env, steps] == before
@@ -96,7 +96,7 @@ def add_steps(incoming, open_rows, layout, floats, steps, phase, truncated, skip
     for part, lines in ((before, floats), (after, floats[:n_seen])):
         if _has_bad(part[~is_reset].view(np.int32), lines):
             return REFUSED
-    is_break = ((phase == OPEN) | is_reset) & ~is_same[:, :head].all(axis=1)
+    is_break = ((phase == OPEN) | is_reset) & ~is_same[:, : achieved_at + goal_bytes].all(axis=1)
     if (is_break | ((phase == OPEN) & (steps + 2 > rows.shape[1]))).any():
         return NEEDS_CARE
     real = env[~is_reset]

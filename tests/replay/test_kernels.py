@@ -156,13 +156,6 @@ def test_gather_copies_fields_of_every_size(width):
     assert block[24:].tolist() == [start + i for start in starts for i in range(width)]
 
 
-def test_copy_records():
-    records, row = np.random.default_rng(0).random((9, 5)), np.random.default_rng(1).integers(0, 9, 70)
-    taken = np.zeros((70, 5))
-    kernels.copy_records(records.view(np.uint8).ravel(), 40, row, taken.reshape(-1).view(np.uint8))
-    assert taken.tolist() == records[row].tolist()
-
-
 @exactly
 @given(rows_of_episodes(), st.integers(1, 20), st.sampled_from(range(3)))
 def test_sample_equals_the_separate_loops(ring, size, strategy):
@@ -239,7 +232,7 @@ def test_finish_rows(ring):
 def test_add_steps(ring, n, skips):
     rows, rng = ring
     copies = [(np.zeros((n, 4), rows.dtype), np.zeros(n, np.int64), np.zeros(n, np.int64)) for _ in range(2)]
-    layout, floats = kernels.open_layout(rows.dtype), kernels.float_table(rows.dtype)
+    layout, floats = kernels.row_layout(rows.dtype), kernels.float_table(rows.dtype)
     for _ in range(12):
         incoming = np.zeros((2, n), rows.dtype)
         incoming[:] = finite_rows(np.zeros(2 * n, rows.dtype), rng).reshape(2, n)
@@ -270,7 +263,7 @@ def test_float_order(dtype):
 def test_numbers_outside_the_limits_are_refused(dtype):
     row = np.dtype([("goal", dtype, (2,)), ("action", dtype, (2,)), ("steps_done", np.int32), ("steps_left", np.int32)])
     n = row.itemsize // 4
-    layout = np.array([n, n - 2, n - 1, 4 * n, 0, 0, 0, 0, 1])
+    layout = np.array([n, n - 2, n - 1, 4 * n, 0, 0, 0, 0, 0, 1])
     limits = {"goal": (np.array([-2048.0]), np.array([2048.0])), "action": (np.array([1.0, -np.inf]), np.array([2.0, 5.0]))}
     floats = kernels.float_table(row, limits)
     assert len(floats) == 3
@@ -302,7 +295,7 @@ def test_the_step_after_an_end_is_skipped_if_it_is_a_reset():
         incoming, truncated = np.zeros((2, 1), row), np.zeros(1, bool)
         incoming["observation"][0] = start
         bytes_of = [each.reshape(-1).view(np.uint8) for each in (incoming, open_rows)]
-        layouts = (kernels.open_layout(row), kernels.float_table(row))
+        layouts = (kernels.row_layout(row), kernels.float_table(row))
         assert kernels.add_steps(*bytes_of, *layouts, steps, phase, truncated, skips) == code
         assert (phase[0], steps[0]) == (phase_after, int(phase_after == kernels.OPEN))
 

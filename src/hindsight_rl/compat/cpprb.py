@@ -28,9 +28,8 @@ from ..options import ReplayOptions
 from ..options.replay import STRATEGIES
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..replay.buffer import HindsightBuffer
-from ..replay.kernels import copy_records
 from ..replay.priorities import SMALLEST_ERROR, ErrorPriorities
-from ..replay.rows import as_array, as_bytes, whole_number
+from ..replay.rows import as_array, whole_number
 from ..storage import load_arrays, save_arrays
 from .cpprb_episode import (
     EpisodeRelabelling,
@@ -204,14 +203,13 @@ class HindsightReplayBuffer:
         """
         timeline = self._buffer.timeline
         row = timeline.live_rows()
-        row = np.roll(row, -int(np.searchsorted(row, timeline.oldest)))
+        row = row[np.argsort(timeline.positions(row), kind="stable")]
         return self._transitions(timeline.rows["action"][self._rng.permutation(row) if shuffle else row])
 
     def _transitions(self, action: Array) -> dict[str, Array]:
         """Return transitions as arrays of their own. action: their bytes, (B, itemsize)."""
         transitions = np.ascontiguousarray(action).reshape(-1).view(self._relabelling.transition)
-        steps: Array = np.empty(len(transitions), self._steps.dtype)
-        copy_records(as_bytes(self._steps), steps.itemsize, transitions["step"] % len(self._steps), as_bytes(steps))
+        steps = self._steps.take(transitions["step"] % len(self._steps))
         batch = {name: np.array(steps[name]) for name in steps.dtype.names or ()}
         return batch | {"rew": transitions["rew"][:, None].copy(), "goal": transitions["goal"].copy()}
 

@@ -159,10 +159,15 @@ class HerReplayBuffer(SB3HerReplayBuffer):
     def reset(self) -> None:
         """Remove everything."""
         self._reward = EnvReward(self.copy_info_dict)
-        buffer = self._make_buffer()
-        self._use(buffer, self._make_arrays(buffer))
+        self._use(self._make_buffer())
 
-    def _use(self, buffer: HindsightBuffer, arrays: StorageArrays) -> None:
+    def _use(self, buffer: HindsightBuffer, state: Mapping[str, Array] | None = None) -> None:
+        """Store steps in `buffer` from now on. state: what SB3's arrays need if it has contents."""
+        types = {key: (self.obs_shape[key], self.observation_space[key].dtype) for key in OBSERVATION_KEYS}
+        action_dtype = np.float32 if self.action_space.dtype == np.float64 else self.action_space.dtype
+        arrays = StorageArrays(buffer, {**types, "actions": ((self.action_dim,), action_dtype)})
+        if state is not None:
+            arrays.load(state)
         self._buffer, self._arrays = buffer, arrays
         self._ahead = BatchesAhead(buffer, self.obs_shape, self.n_steps)
 
@@ -189,11 +194,6 @@ class HerReplayBuffer(SB3HerReplayBuffer):
             episode_length=self._time_limit,
             discount=self.gamma,
         )
-
-    def _make_arrays(self, buffer: HindsightBuffer) -> StorageArrays:
-        types = {key: (self.obs_shape[key], self.observation_space[key].dtype) for key in OBSERVATION_KEYS}
-        action_dtype = np.float32 if self.action_space.dtype == np.float64 else self.action_space.dtype
-        return StorageArrays(buffer, {**types, "actions": ((self.action_dim,), action_dtype)})
 
     def add(
         self,
@@ -307,10 +307,8 @@ class HerReplayBuffer(SB3HerReplayBuffer):
     def _load(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
         """Make a new storage with these contents; the old one stays if they are refused."""
         buffer = self._make_buffer()
-        storage = self._make_arrays(buffer)
         buffer.load_state_dict(arrays, data)
-        storage.load(arrays)
-        self._use(buffer, storage)
+        self._use(buffer, arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: everything but the environments, as in SB3."""

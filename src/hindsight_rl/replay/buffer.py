@@ -21,8 +21,8 @@ from .open_episodes import OpenEpisodes
 from .priorities import ErrorPriorities, make_priorities
 from .rows import fraction_of_one, whole_number
 from .sampler import GoalSampler, RandomNumbers, RowSampler, Sampler, StoredGoals, count_stored_goals
-from .saved_buffer import check_state, describe, saved_arguments
-from .strategies import RewardFunction, Strategy, check_strategy
+from .saved_buffer import describe, load_state, saved_arguments
+from .strategies import RewardFunction, Strategy
 from .timeline import Timeline
 from .transforms import WeightTransform, achieved_fraction, make_pipeline
 
@@ -74,8 +74,9 @@ class HindsightBuffer:
     ) -> None:
         functions = _by_name(compute_reward, compute_terminated, compute_success)
         _refuse_other_types(options, seed, subgoals, functions)
-        spec = _as_spec(observation_space, action_space)
-        self.options, self._strategy = options, check_strategy(options.goal_strategy)
+        is_spec = isinstance(observation_space, GoalSpec)
+        spec = observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
+        self.options, strategy = options, options.goal_strategy
         self.symmetries = SymmetryGroup(options.symmetries, spec)
         self.functions, rewards = functions, (failure_reward, success_reward)
         pipeline = self.pipeline = make_pipeline(functions, options, discount, subgoals, rewards, self.symmetries)
@@ -85,8 +86,8 @@ class HindsightBuffer:
         self.open_episodes = OpenEpisodes(timeline, n_envs, autoreset)
         timeline.priorities = make_priorities(len(timeline.rows), options)
         rows = RowSampler(timeline, self.random, timeline.priorities)
-        timeline.draw_goals = StoredGoals(rows, self._strategy).draw if n_goals else None
-        goals = GoalSampler(rows, self._strategy, options.n_sampled_goal, options.relabel_at == "episode_end")
+        timeline.draw_goals = StoredGoals(rows, strategy).draw if n_goals else None
+        goals = GoalSampler(rows, strategy, options.n_sampled_goal, options.relabel_at == "episode_end")
         self._weights = WeightTransform(timeline, options.beta)
         self._sampler = Sampler(rows, goals, pipeline.transforms(timeline, self._weights), pipeline.extras)
         self._lock = ForkLocks.make()
@@ -116,15 +117,14 @@ class HindsightBuffer:
     @property
     def strategy(self) -> Strategy:
         """Source of relabelled goals. It may be set at any time, except with relabel_at="episode_end"."""
-        return self._strategy
+        return self._sampler.goals.strategy
 
     @strategy.setter
     def strategy(self, strategy: Strategy) -> None:
         if self.options.relabel_at == "episode_end":
             raise OptionError("strategy cannot change with relabel_at='episode_end', because the goals are stored already.")
-        goals = GoalSampler(self._sampler.rows, strategy, self.options.n_sampled_goal)
         with self._lock:
-            self._sampler.goals, self._strategy = goals, strategy
+            self._sampler.goals = GoalSampler(self._sampler.rows, strategy, self.options.n_sampled_goal)
 
     @property
     def beta(self) -> float:
@@ -185,7 +185,7 @@ class HindsightBuffer:
     def add_episode(self, episode: Episode) -> None:
         """Add a whole episode. Raises as `add` does, before anything is stored."""
         with self._lock:
-            self.timeline.append(_as_episode(episode))
+            self.timeline.append(episode)
 
     def end_open_episodes(self) -> None:
         """Close every open episode as truncated, for resets in the middle of one."""
@@ -216,7 +216,7 @@ class HindsightBuffer:
         with self._lock:
             batch_size, timeline = whole_number("batch_size", batch_size, 1), self.open_episodes.as_truncated()
             rows = RowSampler(timeline, self.random)
-            goals = GoalSampler(rows, self._strategy, self.options.n_sampled_goal)
+            goals = GoalSampler(rows, self.strategy, self.options.n_sampled_goal)
             return Sampler(rows, goals, [self.pipeline.returns(timeline)], self.pipeline.extras).sample((batch_size,))
 
     def already_achieved_fraction(self, batch: Batch) -> float | None:
@@ -234,7 +234,7 @@ class HindsightBuffer:
         """
         with self._lock:
             arrays = self.timeline.state() | self.open_episodes.state() | {"random_state": self.random.state.copy()}
-            return arrays, _describe(self)
+            return arrays, describe(self)
 
     def load_state_dict(self, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
         """Take the contents and the random state of another buffer of the same task, capacity and n_envs.
@@ -242,7 +242,7 @@ class HindsightBuffer:
         Raises FileError, which names what differs. The buffer is unchanged then.
         """
         with self._lock:
-            _load_state(self, arrays, data)
+            load_state(self, arrays, data)
 
     def save(self, path: str | Path) -> None:
         """Write everything except the functions to the file `path`, atomically."""
@@ -273,12 +273,12 @@ class HindsightBuffer:
     def __reduce__(self) -> Any:
         """Pickle the contents and the functions, instead of arrays that would no longer be views of each other."""
         with self._lock:
-            return _restore, (self.functions, self._strategy, *self.state_dict())
+            return _restore, (self.functions, self.strategy, *self.state_dict())
 
     def __deepcopy__(self, memo: Any) -> HindsightBuffer:
         """Return a buffer with a copy of the contents and with the same functions, which may belong to an environment."""
         with self._lock:
-            return _restore(self.functions, self._strategy, *self.state_dict())
+            return _restore(self.functions, self.strategy, *self.state_dict())
 
 
 class ForkLocks:
@@ -323,17 +323,6 @@ def _by_name(*functions: RewardFunction | None) -> dict[str, Any]:
     return dict(zip(("compute_reward", "compute_terminated", "compute_success"), functions, strict=True))
 
 
-def _as_spec(observation_space: Any, action_space: Any) -> GoalSpec:
-    is_spec = isinstance(observation_space, GoalSpec)
-    return observation_space if is_spec else GoalSpec.from_spaces(observation_space, action_space)
-
-
-def _as_episode(episode: Any) -> Episode:
-    if not isinstance(episode, Episode):
-        raise InputError(f"Expected a hindsight_rl.records.Episode, got {episode!r}.")
-    return episode
-
-
 def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Mapping[str, Any]) -> None:
     """Raise OptionError for arguments of the buffer that nothing else checks."""
     if not isinstance(options, ReplayOptions):
@@ -345,23 +334,6 @@ def _refuse_other_types(options: Any, seed: Any, subgoals: Any, functions: Mappi
     for name, function in functions.items():
         if not callable(function) and (function is not None or name == "compute_reward"):
             raise OptionError(f"{name} must be a function, got {function!r}.")
-
-
-def _describe(buffer: HindsightBuffer) -> dict[str, Any]:
-    parts = buffer.timeline, buffer.open_episodes, buffer.pipeline
-    return describe(*parts, buffer.strategy, buffer.beta, buffer.functions)
-
-
-def _load_state(buffer: HindsightBuffer, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
-    """See `HindsightBuffer.load_state_dict`. All checks come before the first change."""
-    timeline, open_episodes = buffer.timeline, buffer.open_episodes
-    saved = check_state(timeline, open_episodes, _describe(buffer), arrays, data)
-    timeline.load(arrays)
-    open_episodes.load(arrays)
-    buffer.random.state[:] = arrays["random_state"]
-    buffer.beta, buffer.reward_scale = saved.beta, saved.scale
-    if saved.strategy is not None and buffer.options.relabel_at == "sample":
-        buffer.strategy = saved.strategy
 
 
 def _restore(

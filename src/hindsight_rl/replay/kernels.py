@@ -112,17 +112,18 @@ def fill_uniform(state: Array, u: Array) -> None:
 
 
 def row_layout(row: np.dtype[Any]) -> Array:
-    """Return where sampling reads, (9,) int64.
+    """Return where the loops read, (10,) int64.
 
     In int32: the size of a row, the places of steps_done and steps_left. In bytes: the size of a row, the places of
-    achieved_goal and desired_goal, the size of a goal. The number of stored goals, which follow the desired goal.
-    The number of float fields of an observation.
+    achieved_goal, desired_goal and terminated, the size of a goal. The number of stored goals, which follow the desired
+    goal. The number of lines that a float table has for an observation.
     """
     at = {name: place for name, (_, place, *_) in (row.fields or {}).items()}
     ints = [row.itemsize // 4, at["steps_done"] // 4, at["steps_left"] // 4]
+    places = [at[name] for name in ("achieved_goal", "desired_goal", "terminated")]
     n_stored = row["stored_goals"].shape[0] if "stored_goals" in at else 0
-    goal = (at["achieved_goal"], at["desired_goal"], row["desired_goal"].itemsize)
-    return np.array([*ints, row.itemsize, *goal, n_stored, _count_seen(row)], np.int64)
+    n_seen = sum(row[name].base.kind == "f" and row[name].itemsize > 0 for name in OBSERVATION_KEYS)
+    return np.array([*ints, row.itemsize, *places, row["desired_goal"].itemsize, n_stored, n_seen], np.int64)
 
 
 @compiled
@@ -163,7 +164,7 @@ def choose_goals(
     sources: (S, 3): an index of GOAL_SOURCES, or STORED; the start and the size of its part of [0, 1), without gaps.
     row, other_row: (B,) live rows. Only RANDOM and DESIRED read `other_row`.
     """
-    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, goal_bytes, n_stored, _ = layout
+    row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, _, goal_bytes, n_stored, _ = layout
     n_sources, (source, start, size) = len(sources), sources[0]
     end = sources[-1, 1] + sources[-1, 2]
     for i in range(len(row)):
@@ -209,20 +210,6 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array)
             for f in range(len(plan)):
                 place = row[i] * row_bytes + plan[f, 0] if f else goal_at[i]
                 _copy_field(into + plan[f, 2] + i * plan[f, 1], start + place, plan[f, 1])
-
-
-@compiled
-def copy_records(records: Array, size: int, row: Array, taken: Array) -> None:
-    """Copy the records `row`, (B,) int64 within range, of `size` bytes each. records, taken: bytes, flat.
-
-    `take` of NumPy does not prefetch: with it, `sample` of `compat.cpprb` takes up to 8 % longer.
-    """
-    start, into = records.ctypes.data, taken.ctypes.data
-    for i in range(-PREFETCH_DISTANCE, len(row)):
-        if i + PREFETCH_DISTANCE < len(row):
-            prefetch_bytes(start + row[i + PREFETCH_DISTANCE] * size, size)
-        if i >= 0:
-            copy_bytes(into + i * size, start + row[i] * size, size)
 
 
 @compiled
@@ -297,27 +284,11 @@ def finish_rows(numbers: Array, layout: Array, floats: Array) -> bool:
     layout: see `row_layout`.
     floats: see `float_table`. In the last row, only the observation counts.
     """
-    n, row_ints, n_seen, n_bad = len(numbers) // layout[0], layout[0], layout[8], 0
+    n, row_ints, n_seen, n_bad = len(numbers) // layout[0], layout[0], layout[9], 0
     for i in range(n):
         numbers[i * row_ints + layout[1]], numbers[i * row_ints + layout[2]] = i, n - 1 - i
         n_bad += _count_refused(numbers, i * row_ints, floats, len(floats) if i < n - 1 else n_seen)
     return n_bad == 0
-
-
-def open_layout(row: np.dtype[Any]) -> Array:
-    """Return where `add_steps` reads, (4,) int64.
-
-    In bytes: the size of a row, the end of its head (observation, achieved_goal), the place of terminated. The last number
-    counts the float fields of an observation.
-    """
-    fields = {name: (place, dtype) for name, (dtype, place, *_) in (row.fields or {}).items()}
-    ends = {name: place + dtype.itemsize for name, (place, dtype) in fields.items()}
-    return np.array([row.itemsize, ends["achieved_goal"], fields["terminated"][0], _count_seen(row)], np.int64)
-
-
-def _count_seen(row: np.dtype[Any]) -> int:
-    """Return the number of lines that a float table has for an observation."""
-    return sum(row[name].base.kind == "f" and row[name].itemsize > 0 for name in OBSERVATION_KEYS)
 
 
 @compiled
@@ -335,14 +306,14 @@ def add_steps(
 
     incoming: two rows per environment as bytes, flat: all before the step, then all after it.
     open_rows: the open episodes as bytes, flat.
-    layout, floats: see `open_layout` and `float_table`.
+    layout, floats: see `row_layout` and `float_table`.
     steps, phase: (n,), the lengths of the open episodes, and FRESH, OPEN or ENDED.
     skips_resets: whether the step after an end is the reset of an environment with autoreset "next_step". It is skipped,
         and the environment becomes FRESH.
     Return REFUSED for a float that `floats` refuses, NEEDS_CARE if a step does not start from the last observation or an
     open episode has no room. Nothing is written then.
     """
-    row_bytes, head, terminated_at, n_seen = layout
+    row_bytes, head, terminated_at, n_seen = layout[3], layout[4] + layout[7], layout[6], layout[9]
     n, numbers = len(steps), incoming.view(np.int32)
     room, needs_care, n_ended = len(open_rows) // (n * row_bytes), False, 0
     is_reset = np.zeros(n, np.bool_)

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import FileError, InputError, MissingKeyError, OptionError
 from ..records import OBSERVATION_KEYS, Array
 from ..storage import free_memory
-from .kernels import ENDED, FRESH, NEEDS_CARE, OPEN, REFUSED, add_steps, float_table, open_layout
+from .kernels import ENDED, FRESH, NEEDS_CARE, OPEN, REFUSED, add_steps, float_table
 from .rows import INFO_PREFIX, Fields, as_bytes, select_observation, whole_number
 from .timeline import Timeline, zero_rows
 
@@ -120,7 +120,7 @@ class OpenEpisodes:
     def _set_rows(self, rows: Array) -> None:
         """Use `rows` as memory of the open episodes."""
         self.rows = rows
-        layouts = (open_layout(rows.dtype), float_table(rows.dtype, self.timeline.limits))
+        layouts = (self.timeline.layout, float_table(rows.dtype, self.timeline.limits))
         state = (self.steps, self.phase, self._truncated, self.autoreset == NEXT_STEP)
         self._arguments = (as_bytes(self._incoming), as_bytes(rows), *layouts, *state)
 

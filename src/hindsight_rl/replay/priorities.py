@@ -125,14 +125,11 @@ class ErrorPriorities(Priorities):
 
     def _check(self, position: Array, errors: Array, rows: Array, first: int, stop: int) -> Array:
         """Raise InputError for invalid values. Return which of the rows are still stored."""
-        is_good, is_known, is_held = (
-            (errors >= 0) & (errors <= LARGEST_PRIORITY),
-            (position >= 0) & (position < stop),
-            position >= first,
-        )
+        is_good = (errors >= 0) & (errors <= LARGEST_PRIORITY)
         if not is_good.all():
             raise InputError(f"A priority must be between 0 and {LARGEST_PRIORITY:g}, got {errors[~is_good][0]}.")
-        is_known &= ~is_held | (self.values(rows) > 0)
+        is_held = position >= first
+        is_known = (position >= 0) & (position < stop) & (~is_held | (self.values(rows) > 0))
         if not is_known.all():
             raise InputError(f"row {position[~is_known][0]} starts no transition. Pass batch.row of a sample.")
         return is_held
@@ -263,12 +260,9 @@ def find_rows(leaves: Array, position: Array, error: Array, first: int, stop: in
     leaves: one number per row, above 0 if the row is live.
     first, stop: the range of positions that are stored. They are at most len(leaves) apart.
     """
-    is_good, n_rows = True, len(leaves)
-    start = stop // n_rows * n_rows
+    is_good = True
     for i in range(len(position)):
-        offset = position[i] - start
-        row[i] = offset if offset >= 0 else offset + n_rows
         is_stored = first <= position[i] < stop
-        row[i] = row[i] if is_stored else 0
+        row[i] = position[i] % len(leaves) if is_stored else 0
         is_good &= is_stored and leaves[row[i]] > 0 and 0 <= error[i] <= largest
     return is_good

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..records import Array, Episode, GoalSpec, read_record, to_plain
 from ..records.reward_scale import RewardScale
 from .open_episodes import OpenEpisodes
 from .rows import check_stored, fraction_of_one, row_dtype
-from .sampler import count_stored_goals
+from .sampler import RandomNumbers, count_stored_goals
 from .strategies import Strategy, read_strategy
 from .timeline import Timeline
 from .transforms import Pipeline
@@ -33,62 +33,60 @@ MUST_AGREE = ("capacity", "episode_length", "dtype", "n_envs")
 AGREEING_OPTIONS = ("info_keys", "prioritized", "alpha", "energy_priority", "energy_cap", "energy_remaining", "relabel_at")
 
 
-class Saved(NamedTuple):
-    """What a file of a buffer says of its sampling. strategy: None for a function."""
+class BufferParts(Protocol):
+    """The parts of a `HindsightBuffer` that are saved, or that a saved one must fit."""
 
+    timeline: Timeline
+    open_episodes: OpenEpisodes
+    pipeline: Pipeline
+    options: ReplayOptions
+    functions: dict[str, Any]
+    random: RandomNumbers
+    strategy: Strategy
     beta: float
-    strategy: Strategy | None
-    scale: RewardScale | None
+    reward_scale: RewardScale | None
 
 
-def describe(
-    timeline: Timeline,
-    open_episodes: OpenEpisodes,
-    pipeline: Pipeline,
-    strategy: Strategy,
-    beta: float,
-    functions: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return what makes a buffer of these parts again, except for functions, as strict JSON."""
+def describe(buffer: BufferParts) -> dict[str, Any]:
+    """Return what makes a buffer again, except for functions, as strict JSON."""
+    timeline, pipeline, strategy = buffer.timeline, buffer.pipeline, buffer.strategy
     return {
         "spec": timeline.spec.to_json(),
         "capacity": timeline.capacity,
         "episode_length": timeline.episode_length,
         "dtype": timeline.rows["reward"].dtype.name,
-        "n_envs": open_episodes.n_envs,
-        "autoreset": open_episodes.autoreset,
+        "n_envs": buffer.open_episodes.n_envs,
+        "autoreset": buffer.open_episodes.autoreset,
         "failure_reward": pipeline.rewards[0],
         "success_reward": pipeline.rewards[1],
         "reward_scale": None if pipeline.scale is None else to_plain(pipeline.scale),
         "discount": pipeline.discount,
         "subgoals": list(pipeline.subgoals),
-        "options": pipeline.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
+        "options": buffer.options.replace(strategy="future", relabel="").to_dict(),  # the strategy may have changed since
         "strategy": None if callable(strategy) else str(strategy),
-        "functions": [name for name, function in functions.items() if function is not None],
-        "beta": beta,
+        "functions": [name for name, function in buffer.functions.items() if function is not None],
+        "beta": buffer.beta,
     }
 
 
-def check_state(
-    timeline: Timeline,
-    open_episodes: OpenEpisodes,
-    mine: Mapping[str, Any],
-    arrays: Mapping[str, Array],
-    data: Mapping[str, Any],
-) -> Saved:
-    """Return what `data` says of sampling. Raises FileError unless the state fits these parts of a buffer.
-
-    mine: what `describe` returns of the buffer. arrays, data: the state. Nothing is changed.
-    """
+def load_state(buffer: BufferParts, arrays: Mapping[str, Array], data: Mapping[str, Any]) -> None:
+    """See `HindsightBuffer.load_state_dict`. All checks come before the first change."""
+    timeline, open_episodes = buffer.timeline, buffer.open_episodes
     try:
-        _refuse_other_kind(mine, data, timeline)
+        _refuse_other_kind(buffer, data)
         timeline.check(arrays)
         open_episodes.check(arrays)
         check_stored("random state", arrays["random_state"], (1,), np.uint64)
         scale = data["reward_scale"] and read_record(RewardScale, data["reward_scale"], "scale of the rewards")
-        return Saved(fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"]), scale)
+        beta, strategy = fraction_of_one("beta", data["beta"]), read_strategy(data["strategy"])
     except (KeyError, TypeError, AttributeError, OptionError) as problem:
         raise FileError(f"The stored buffer is malformed ({problem!r}). It is not ours, or damaged.") from None
+    timeline.load(arrays)
+    open_episodes.load(arrays)
+    buffer.random.state[:] = arrays["random_state"]
+    buffer.beta, buffer.reward_scale = beta, scale
+    if strategy is not None and buffer.options.relabel_at == "sample":
+        buffer.strategy = strategy
 
 
 def saved_arguments(arrays: Mapping[str, Array], data: Mapping[str, Any], strategy: Strategy | None) -> dict[str, Any]:
@@ -127,21 +125,16 @@ def saved_episodes(arrays: Mapping[str, Array], data: Mapping[str, Any]) -> list
 
 
 def _in_dtypes_of(spec: GoalSpec, episode: Episode) -> Episode:
-    return replace(
-        episode,
-        observation=episode.observation.astype(spec.observation.dtype),
-        achieved_goal=episode.achieved_goal.astype(spec.goal.dtype),
-        desired_goal=episode.desired_goal.astype(spec.goal.dtype),
-        action=episode.action.astype(spec.action.dtype),
-    )
+    parts = {"observation": spec.observation, "achieved_goal": spec.goal, "desired_goal": spec.goal, "action": spec.action}
+    return replace(episode, **{name: getattr(episode, name).astype(part.dtype) for name, part in parts.items()})
 
 
-def _refuse_other_kind(mine: Mapping[str, Any], data: Mapping[str, Any], timeline: Timeline) -> None:
-    """Raise FileError unless the description `data` of a saved buffer fits `mine`."""
-    spec = GoalSpec.from_json(data["spec"])
-    options, own = ReplayOptions(**data["options"]), ReplayOptions(**mine["options"])
+def _refuse_other_kind(buffer: BufferParts, data: Mapping[str, Any]) -> None:
+    """Raise FileError unless the description `data` of a saved buffer fits `buffer`."""
+    spec, timeline, mine = GoalSpec.from_json(data["spec"]), buffer.timeline, describe(buffer)
+    options = ReplayOptions(**data["options"])
     pairs = [(name, data[name], mine[name]) for name in MUST_AGREE]
-    pairs += [(name, getattr(options, name), getattr(own, name)) for name in AGREEING_OPTIONS]
+    pairs += [(name, getattr(options, name), getattr(buffer.options, name)) for name in AGREEING_OPTIONS]
     differences = [f"{name} {theirs!r} instead of {wanted!r}" for name, theirs, wanted in pairs if theirs != wanted]
     if row_dtype(spec, options.info_keys, data["dtype"], timeline.n_stored_goals) != timeline.rows.dtype:
         differences.insert(0, timeline.spec.difference(spec) or "other dtypes of its spaces")

@@ -84,12 +84,6 @@ def custom_rows(strategy: StrategyFunction, row: Array, steps_done: Array, steps
     return goal_row.astype(np.int64, copy=False)
 
 
-def refuse_goal_rows(goal_row: Array, is_held: Array) -> None:
-    """Raise InputError unless all goal rows belong to a stored episode. Both (B,)."""
-    if not is_held.all():
-        raise InputError(f"The strategy returned row {goal_row[~is_held][0]}, which belongs to no stored episode.")
-
-
 def check_strategy(strategy: Strategy) -> Strategy:
     """Return `strategy` if it is a known name, a Relabel or a function. Raises UnknownNameError or OptionError."""
     if isinstance(strategy, UnavailableFunction):

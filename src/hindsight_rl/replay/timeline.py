@@ -2,12 +2,13 @@
 
 An episode of T steps takes T + 1 adjacent rows. A row starts a transition exactly if its `steps_left` is above 0. It is 0
 in the last row of an episode, which holds the last next_observation, and in unwritten and evicted rows. The ring therefore
-needs no mask, no scan and no table of episodes.
+needs no mask and no scan.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -38,9 +39,7 @@ class Timeline:
     n_stored_goals: goals that `draw_goals` draws for each row.
 
     rows: the structured array itself. numbers: the same as int32, flat. layout: see `kernels.row_layout`.
-    cursor: row of the next episode. oldest: first row of the oldest one. high_water: no row from it on was ever written.
-    wrap_end: end of the rows that were written before the cursor wrapped, while any of them is live, else 0.
-    wraps: how often the cursor has wrapped.
+    cursor: row of the next episode. wraps: how often it has wrapped. high_water: no row from it on was ever written.
     limits: of the actions, see `limits_of`.
     priorities: of the rows, None for uniform sampling. draw_goals: called with the first row and the steps of each new
         episode, fills its stored goals. Both are set while the timeline is empty.
@@ -75,8 +74,8 @@ class Timeline:
         watched = OBSERVATION_KEYS[1:] if spec.goal.dtype == "float64" and row["reward"] == np.float32 else ()
         self._floats = float_table(row, {**self.limits, **dict.fromkeys(watched, PRECISE)})
         self._large_goal = 0.0  # the first goal that float32 stores coarsely, until the warning
-        self.high_water = self.num_episodes = self.num_transitions = 0
-        self.cursor = self.oldest = self.wrap_end = self.wraps = 0
+        self._starts: deque[int] = deque()  # the first row of each stored episode, the oldest first
+        self.num_transitions = self.high_water = self.cursor = self.wraps = 0
         self._live: Array | None = None
         self.priorities: Priorities | None = None
         self.draw_goals: Callable[[int, int], None] | None = None
@@ -84,6 +83,11 @@ class Timeline:
     def __len__(self) -> int:
         """Number of live transitions."""
         return self.num_transitions
+
+    @property
+    def num_episodes(self) -> int:
+        """Number of stored episodes."""
+        return len(self._starts)
 
     @property
     def nbytes(self) -> int:
@@ -102,6 +106,8 @@ class Timeline:
         Raises EpisodeTooLongError, ShapeError, NonFiniteError, CastError, MissingKeyError or InputError. Nothing is stored
         then.
         """
+        if not isinstance(episode, Episode):
+            raise InputError(f"Expected a hindsight_rl.records.Episode, got {episode!r}.")
         steps = len(episode)
         if steps == 0:
             raise InputError("An episode must have at least 1 step, got 0.")
@@ -133,9 +139,7 @@ class Timeline:
 
     def first_rows(self) -> Array:
         """Return the first row of each stored episode, the oldest first."""
-        rows = self.live_rows()
-        rows = rows[self.steps_done[rows] == 0]
-        return np.roll(rows, -int(np.searchsorted(rows, self.oldest)))
+        return np.array(self._starts, np.int64)
 
     def _episode_rows(self) -> list[Array]:
         return [self.rows[row : row + self.steps_left[row] + 1] for row in self.first_rows()]
@@ -167,9 +171,10 @@ class Timeline:
     def live_positions(self) -> tuple[int, int]:
         """Return the range of write positions that are stored: that of the oldest episode, and that of the cursor."""
         stop = len(self.rows) * self.wraps + self.cursor
-        is_before_wrap = self.num_episodes > 0 and self.oldest >= self.cursor
-        oldest = len(self.rows) * (self.wraps - is_before_wrap) + self.oldest
-        return (oldest if self.num_episodes else stop), stop
+        if not self._starts:
+            return stop, stop
+        is_before_wrap = self._starts[0] >= self.cursor
+        return len(self.rows) * (self.wraps - is_before_wrap) + self._starts[0], stop
 
     def _note_large_goal(self, rows: Array) -> None:
         self._large_goal = _coarse_goal(rows)
@@ -179,7 +184,11 @@ class Timeline:
         """Warn once if float64 goals were stored that lose precision in float32."""
         if self._large_goal:
             largest, self._large_goal = np.float32(self._large_goal), 0.0
-            warnings.warn(_text_of_coarse_goals(largest), stacklevel=4)
+            warnings.warn(
+                f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). If the reward "
+                f'threshold is finer, give the goal space finite bounds, or set the option dtype="float64".',
+                stacklevel=4,
+            )
 
     def _make_scratch(self, steps: int) -> None:
         """Allocate rows for an episode of `steps` steps. The last row has no action, reward and info."""
@@ -197,7 +206,7 @@ class Timeline:
         stop = start + steps + 1
         self.numbers[start * width : stop * width] = numbers
         self.cursor, self.high_water = stop, max(self.high_water, stop)
-        self.num_episodes += 1
+        self._starts.append(start)
         self.num_transitions += steps
         self._live = None
         if self.priorities is not None:
@@ -216,32 +225,24 @@ class Timeline:
         wraps = self.cursor + steps + 1 > len(self.rows)
         start = 0 if wraps else self.cursor
         self.wraps += wraps
-        while self.num_episodes and self._must_evict(start, steps):
+        while self._starts and self._must_evict(start, steps):
             self._evict_oldest()
-        if not self.num_episodes:
-            self.oldest = start
-        elif wraps:
-            self.wrap_end = self.cursor
         return start
 
     def _must_evict(self, start: int, steps: int) -> bool:
         """Return whether the oldest episode must leave: for its rows, for capacity, or because the cursor wraps past it."""
-        is_passed = start < self.cursor <= self.oldest
-        is_overwritten = start <= self.oldest <= start + steps
+        is_passed = start < self.cursor <= self._starts[0]
+        is_overwritten = start <= self._starts[0] <= start + steps
         return is_passed or is_overwritten or self.num_transitions + steps > self.capacity
 
     def _evict_oldest(self) -> None:
-        steps = int(self.steps_left[self.oldest])
+        oldest = self._starts.popleft()
+        steps = int(self.steps_left[oldest])
         if self.priorities is not None:
-            self.priorities.leave(self.oldest, steps)
-        stop = self.oldest + steps + 1
-        self.steps_left[self.oldest : stop] = 0
-        self.steps_done[self.oldest : stop] = 0
-        self.oldest = stop
-        self.num_episodes -= 1
+            self.priorities.leave(oldest, steps)
+        self.steps_left[oldest : oldest + steps + 1] = 0
+        self.steps_done[oldest : oldest + steps + 1] = 0
         self.num_transitions -= steps
-        if stop == self.wrap_end or not self.num_episodes:
-            self.oldest = self.wrap_end = 0
 
     def state(self) -> dict[str, Array]:
         """Return what `load` needs, without a copy: the written rows as bytes, `cursor` and `wraps`, the priorities."""
@@ -270,10 +271,8 @@ class Timeline:
             counts[len(rows) : self.high_water] = 0
         self._bytes[: len(rows)] = rows
         self.high_water, self._live = len(rows), None
-        starts, self.wrap_end = _find_episodes(
-            self.steps_done[: len(rows)], self.steps_left[: len(rows)], self.cursor, self.wraps
-        )
-        self.num_episodes, self.oldest = len(starts), int(starts[0]) if len(starts) else 0
+        done, left = self.steps_done[: len(rows)], self.steps_left[: len(rows)]
+        self._starts = deque(_find_episodes(done, left, self.cursor, self.wraps).tolist())
         self.num_transitions = int(np.count_nonzero(self.steps_left))
         if self.priorities is not None:
             self.priorities.load(state)
@@ -291,8 +290,8 @@ def _episode(rows: Array, info_keys: Sequence[str]) -> Episode:
     )
 
 
-def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[Array, int]:
-    """Return the first rows of the episodes, the oldest first, and `wrap_end`.
+def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> Array:
+    """Return the first rows of the episodes, the oldest first.
 
     Raises FileError unless rows with these step counts are whole episodes that are adjacent from the oldest to the cursor.
     """
@@ -314,7 +313,7 @@ def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> tuple[A
         is_sound = False
     if not is_sound or not 0 <= wraps < MAX_WRAPS:
         raise FileError("The stored rows are not whole episodes, or do not fit the cursor. The file is damaged.")
-    return np.roll(starts, -n_new), int(stops[-1]) if is_wrapped else 0
+    return np.roll(starts, -n_new)
 
 
 def _coarse_goal(rows: Array) -> float:
@@ -322,13 +321,6 @@ def _coarse_goal(rows: Array) -> float:
     goals = np.concatenate([rows[key] for key in OBSERVATION_KEYS[1:]]).astype(np.float64)
     largest, spread = float(np.abs(goals).max()), float(np.ptp(goals, axis=0).max())
     return largest if largest > LARGEST_GOAL * spread else 0.0
-
-
-def _text_of_coarse_goals(largest: np.float32) -> str:
-    return (
-        f"Goals up to {largest:g} lose precision in float32 (spacing {np.spacing(largest):.1g}). If the reward "
-        f'threshold is finer, give the goal space finite bounds, or set the option dtype="float64".'
-    )
 
 
 def _default_dtype(spec: GoalSpec) -> str:

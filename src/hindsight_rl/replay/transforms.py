@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ class NStepReturn:
     def __init__(self, timeline: Timeline, rewards: RewardTransform, n_steps: int, discount: float) -> None:
         self._timeline, self._rewards, self._n_steps, self._discount = timeline, rewards, n_steps, discount
         self._ring = as_bytes(timeline.rows)
-        self._memories: dict[int, BatchMemory] = {}
+        self._memory = cache(lambda shape: BatchMemory(timeline.rows.dtype, shape))
 
     def __call__(self, batch: Batch, draw: Draw, rng: RandomNumbers) -> None:
         """Gather the next steps of each sample, recompute their rewards, and sum them."""
@@ -187,10 +188,7 @@ class NStepReturn:
     def _next_steps(self, batch: Batch, draw: Draw, steps_left: Array) -> Draw:
         """Return the steps of each sample under its goal, (n, B); those behind the end repeat the last step."""
         n, size = self._n_steps, len(batch)
-        memory = self._memories.get(size)
-        if memory is None:
-            memory = self._memories[size] = BatchMemory(self._timeline.rows.dtype, (n, size))
-        steps = memory.allocate()
+        steps: Draw = self._memory((n, size)).allocate()
         steps.batch.row[:] = batch.row + np.minimum(np.arange(n)[:, None], steps_left - 1)
         steps.batch.is_relabelled[:] = batch.is_relabelled
         steps.goal_at.reshape(n, size)[:] = draw.goal_at
