@@ -7,7 +7,7 @@ from gymnasium import spaces
 
 from hindsight_rl import HER
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
-from hindsight_rl.training.structure_search import SearchState
+from hindsight_rl.training.run_state import SearchState
 
 FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.02, "random_steps": 120, "capacity": 10_000}
 MAX_STEPS = 300

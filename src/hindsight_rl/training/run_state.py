@@ -1,15 +1,23 @@
-"""The state of a run: its parts as they are now, and what it counts."""
+"""The state of a run: its parts as they are now, what it counts, and how far its search for structure is."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
+from ..errors import FileError
 from ..options import Settings
-from ..records import Episode
+from ..options.settings import DemonstrationOptions, EnvironmentOptions, FileOptions, WorkerOptions
+from ..recipes.presets import load_preset
+from ..records import Episode, Finding, read_record
+from ..records.exploration import Exploration, Probing
 from ..records.statistics import wilson_interval
+from ..structure import Endings
+from ..structure.random_actions import SMALL_FRACTION
+from ..structure.steps import HELD_OUT
+from .resolve import Found
 
 if TYPE_CHECKING:  # they import torch and numba, which counting does not need
     from ..agents import Agent
@@ -20,6 +28,19 @@ if TYPE_CHECKING:  # they import torch and numba, which counting does not need
 WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
 RECENT = 20  # the last of them: more would be slow to follow an agent that improves
 FACTS = ("env_steps", "check_steps", "episodes", "updates")  # of a policy file
+SHORT_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
+SCALING_EPISODE_STEPS = 200
+# Steps after which a random episode ends, unless HELD_OUT longer ones fit into the random steps. Shorter ones show little
+# of a task: with 200, PointMaze_UMaze is solved after 1,950 steps instead of 1,500 (medians of six seeds).
+RANDOM_EPISODE_STEPS = 500
+GUESS_EVERY = 4  # episodes: one of them steers what may be the tool
+# Options that say where the run gets its episodes and puts its files. No search finds them:
+FIXED = frozenset(
+    name
+    for record in (EnvironmentOptions, WorkerOptions, FileOptions, DemonstrationOptions)
+    for name in record.model_fields
+)
+Phase = Literal["random", "scaling", "probing", "learning"]
 
 
 @dataclass
@@ -204,3 +225,63 @@ class RunState(ABC):
         self, parts: tuple[Agent, HindsightBuffer, Demonstrations | None], settings: Settings, why_new: str = ""
     ) -> None:
         """Go on with these parts. why_new: why the agent is a new one."""
+
+
+@dataclass
+class SearchState:
+    """How far the search is.
+
+    next_at: environment steps after which the structure is inferred next; None: not again.
+    first_scaled: the first episode that compares a fraction of the action range with all of it.
+    random_episodes: the first so many episodes were played before probing began.
+    probing_episodes: so many after them sought contact, at most until `probe_until` environment steps.
+    has_contact: whether they show what touches the object.
+    endings: how the episodes so far ended.
+    guesses: ways to steer what may be the tool, while no contact was seen.
+    found: what follows from all episodes so far, as choices of options.
+    missing: what the last inference did not find, and why, in sentences. findings: what it found, with figures.
+    """
+
+    phase: Phase = "random"
+    next_at: int | None = 0
+    first_scaled: int = 0
+    random_episodes: int = 0
+    probing_episodes: int = 0
+    probe_until: int = 0
+    has_contact: bool = False
+    probing: Probing | None = None
+    guesses: tuple[Probing, ...] = ()
+    endings: Endings = field(default_factory=Endings)
+    found: Found = field(default_factory=Found)
+    missing: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> SearchState:
+        """Return the state whose `asdict` was stored. Raises FileError if it is malformed."""
+        state = read_record(cls, data, "search for structure")
+        choices = [*state.found.structure, *state.found.endings]
+        if fixed := FIXED & {choice.option for choice in choices}:
+            raise FileError(f"The search for structure found {sorted(fixed)}, which no search does. The file is not ours.")
+        structure = tuple(choice._replace(value=_tuples(choice.value)) for choice in state.found.structure)
+        state.found = replace(state.found, structure=structure)
+        return state
+
+    def exploration(self, exploration: Exploration, episode: int, random_steps: int) -> Exploration:
+        """Return how an episode of the warm-up explores. exploration: that of random actions. episode: its number."""
+        if self.phase == "probing":
+            return replace(exploration, probing=self.probing)
+        if self.phase == "scaling":
+            repeat = int(load_preset("keeps_speed").options["random_action_repeat"])
+            held = replace(exploration, random_action_repeat=repeat, episode_steps=SCALING_EPISODE_STEPS)
+            return replace(held, random_scale=SMALL_FRACTION) if episode % 2 else held
+        # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
+        exploration = replace(exploration, episode_steps=max(random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
+        if self.guesses and episode % GUESS_EVERY == 1:  # the others stay random: they say how the world moves by itself
+            return replace(exploration, probing=self.guesses[episode // GUESS_EVERY % len(self.guesses)])
+        is_repeated = episode % 2 and self.next_at != random_steps
+        return replace(exploration, random_action_repeat=SHORT_REPEAT) if is_repeated else exploration
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from ..agents import Agent
-from ..errors import FileError
 from ..options import Choice, Settings
-from ..options.settings import DemonstrationOptions, EnvironmentOptions, FileOptions, WorkerOptions
-from ..recipes.presets import load_preset, preset_choices
-from ..records import Array, Episode, Finding, GoalSpec, read_record
-from ..records.exploration import Exploration, Probing
+from ..recipes.presets import preset_choices
+from ..records import Array, Episode, GoalSpec
+from ..records.exploration import Exploration
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
 from ..structure import (
     Contact,
-    Endings,
     Structure,
     compare_ranges,
     explain_findings,
@@ -32,76 +29,23 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
-from ..structure.random_actions import SMALL_FRACTION
 from ..structure.steps import HELD_OUT
 from .demonstrations import Demonstrations
 from .resolve import Found
-from .run_state import RunState
+from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
-SHORT_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
+SCALING_EPISODES = 8  # in every second one, random actions are small
 MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
 MORE_RANDOM_STEPS = 250  # until the next look
 PROBING_STEPS = 1_000  # for each object; twice as many if a symmetry is uncertain after them
-SCALING_EPISODES, SCALING_EPISODE_STEPS = 8, 200  # in every second one, random actions are small
-# Steps after which a random episode ends, unless HELD_OUT longer ones fit into the random steps. Shorter ones show little
-# of a task: with 200, PointMaze_UMaze is solved after 1,950 steps instead of 1,500 (medians of six seeds).
-RANDOM_EPISODE_STEPS = 500
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = 5_000  # environment steps before which no agent is replaced
 POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # catch-up updates of a new agent, for those of the agent that it replaces
 TRY_LONGER_AT = 10_000  # environment steps without any success, after which training episodes end at their time limit only
-# Options that say where the run gets its episodes and puts its files. No search finds them:
-FIXED = frozenset(
-    name
-    for record in (EnvironmentOptions, WorkerOptions, FileOptions, DemonstrationOptions)
-    for name in record.model_fields
-)
 Stored = Mapping[str, Array] | None
 Resolve = Callable[[Found], Settings]
 Build = Callable[[Settings, Agent | None, Stored], tuple[Agent, HindsightBuffer, Demonstrations | None]]
-Phase = Literal["random", "scaling", "probing", "learning"]
-
-
-@dataclass
-class SearchState:
-    """How far the search is.
-
-    next_at: environment steps after which the structure is inferred next; None: not again.
-    first_scaled: the first episode that compares a fraction of the action range with all of it.
-    random_episodes: the first so many episodes were played before probing began.
-    probing_episodes: so many after them sought contact, at most until `probe_until` environment steps.
-    has_contact: whether they show what touches the object.
-    endings: how the episodes so far ended.
-    guesses: ways to steer what may be the tool, while no contact was seen.
-    found: what follows from all episodes so far, as choices of options.
-    missing: what the last inference did not find, and why, in sentences. findings: what it found, with figures.
-    """
-
-    phase: Phase = "random"
-    next_at: int | None = 0
-    first_scaled: int = 0
-    random_episodes: int = 0
-    probing_episodes: int = 0
-    probe_until: int = 0
-    has_contact: bool = False
-    probing: Probing | None = None
-    guesses: tuple[Probing, ...] = ()
-    endings: Endings = field(default_factory=Endings)
-    found: Found = field(default_factory=Found)
-    missing: tuple[str, ...] = ()
-    findings: tuple[Finding, ...] = ()
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> SearchState:
-        """Return the state whose `asdict` was stored. Raises FileError if it is malformed."""
-        state = read_record(cls, data, "search for structure")
-        choices = [*state.found.structure, *state.found.endings]
-        if fixed := FIXED & {choice.option for choice in choices}:
-            raise FileError(f"The search for structure found {sorted(fixed)}, which no search does. The file is not ours.")
-        structure = tuple(choice._replace(value=_tuples(choice.value)) for choice in state.found.structure)
-        state.found = replace(state.found, structure=structure)
-        return state
 
 
 class StructureSearch:
@@ -128,7 +72,6 @@ class StructureSearch:
         self.is_used = settings.training.structure == "inferred"
         self.state = SearchState(next_at=self._random_steps) if self.is_used else SearchState("learning", None)
         self._looks_for_endings = looks_for_endings
-        self._far_repeat = int(load_preset("keeps_speed").options["random_action_repeat"])
         self._spec, self._resolve, self._build, self._compute_reward = spec, resolve, build, compute_reward
 
     @property
@@ -138,17 +81,7 @@ class StructureSearch:
 
     def exploration(self, exploration: Exploration, episode: int) -> Exploration:
         """Return how an episode of the warm-up explores. exploration: that of random actions. episode: its number."""
-        if self.state.phase == "probing":
-            return replace(exploration, probing=self.state.probing)
-        if self.state.phase == "scaling":
-            held = replace(exploration, random_action_repeat=self._far_repeat, episode_steps=SCALING_EPISODE_STEPS)
-            return replace(held, random_scale=SMALL_FRACTION) if episode % 2 else held
-        # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
-        exploration = replace(exploration, episode_steps=max(self._random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
-        if self.state.guesses and episode % 4 == 1:  # the others stay random: they say how the world moves by itself
-            return replace(exploration, probing=self.state.guesses[episode // 4 % len(self.state.guesses)])
-        is_repeated = episode % 2 and self.state.next_at != self._random_steps
-        return replace(exploration, random_action_repeat=SHORT_REPEAT) if is_repeated else exploration
+        return self.state.exploration(exploration, episode, self._random_steps)
 
     def observe(self, episodes: Sequence[Episode]) -> None:
         """Take note of how the episodes of a job ended."""
@@ -180,7 +113,7 @@ class StructureSearch:
         if state.phase == "random":
             self._look_for_contact(run, episodes)
         elif state.phase == "scaling":
-            self._learn(run, self._infer_effort(episodes))
+            self._learn(run, _infer_range(episodes, state.first_scaled, self._spec))
         elif state.phase == "probing":
             self._look_at_contacts(run, episodes)
         else:
@@ -198,7 +131,7 @@ class StructureSearch:
         state, steps = self.state, run.counts.env_steps
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
         if not found.parts.has_object:  # whether columns show an object may need more episodes
-            if run.demonstrations is None and self._may_be_too_strong(found):  # they use the whole range
+            if run.demonstrations is None and _may_be_too_strong(found, self._spec):  # they use the whole range
                 self._compare_scales(run, episodes)
             else:
                 self._learn(run, found)
@@ -232,23 +165,10 @@ class StructureSearch:
         state.has_contact = found.contact is not None
         self._learn(run, found)
 
-    def _may_be_too_strong(self, found: Structure) -> bool:
-        """Whether a fraction of the action range is worth a test: many joints move a body to goals that are far away."""
-        is_far = any(feature.preset == "waypoints" for feature in found.features())
-        return is_far and self._spec.action.size > self._spec.goal.size
-
     def _compare_scales(self, run: RunState, episodes: Sequence[Episode]) -> None:
         self.state.phase, self.state.first_scaled = "scaling", len(episodes)
         self.state.next_at = run.counts.env_steps + SCALING_EPISODES * SCALING_EPISODE_STEPS
         run.drop_jobs()
-
-    def _infer_effort(self, episodes: Sequence[Episode]) -> Structure:
-        """Infer the structure from the episodes with a fraction of the action range if it suffices, else from the first."""
-        first = self.state.first_scaled
-        small, whole = split_by_scale(episodes[first:], self._spec.action)
-        effort = compare_ranges(small, whole) if min(len(small), len(whole)) >= HELD_OUT else None
-        suffices = effort is not None and effort.small_suffices
-        return replace(infer_structure(small if suffices else episodes[:first], self._spec), action_range=effort)
 
     def _infer(
         self,
@@ -380,6 +300,23 @@ class StructureSearch:
         run.counts.catch_up_updates += catch_up
 
 
+def _may_be_too_strong(found: Structure, spec: GoalSpec) -> bool:
+    """Whether a fraction of the action range is worth a test: many joints move a body to goals that are far away."""
+    is_far = any(feature.preset == "waypoints" for feature in found.features())
+    return is_far and spec.action.size > spec.goal.size
+
+
+def _infer_range(episodes: Sequence[Episode], first: int, spec: GoalSpec) -> Structure:
+    """Infer the structure from episodes with a fraction of the action range if it suffices, else from those before them.
+
+    first: the number of the first episode that compares a fraction of the range with all of it.
+    """
+    small, whole = split_by_scale(episodes[first:], spec.action)
+    action_range = compare_ranges(small, whole) if min(len(small), len(whole)) >= HELD_OUT else None
+    suffices = action_range is not None and action_range.small_suffices
+    return replace(infer_structure(small if suffices else episodes[:first], spec), action_range=action_range)
+
+
 def all_choices(found: Structure) -> tuple[Choice, ...]:
     """Return the options that follow from what was found: those of presets for its features, then its structure."""
     return *preset_choices(found.features(), found.measures()), *found.choices()
@@ -407,7 +344,3 @@ def _decided_columns(settings: Settings) -> tuple[int, ...] | None:
         return ()
     is_open = settings.source("hidden_observation") in ("task", "default")
     return None if is_open else options.hidden_observation
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
