@@ -1,0 +1,106 @@
+"""Halve and double each constant of the search for structure, and see which verdicts change, without training.
+
+OMP_NUM_THREADS=1 python benchmarks/constants.py [--tasks DiscPuck-v0 ...] [--names SYMMETRY_MARGIN ...]
+
+The first steps of each task, as a run with seed 0 plays them, are recorded once. Then the structure is inferred from them
+with each constant halved and doubled. Writes benchmarks/results/constants.md: for each constant the tasks in which an
+option that follows from the steps differs, and which options. Whole numbers stay whole, and at least 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from hindsight_rl import HER
+from hindsight_rl.errors import HindsightError
+from hindsight_rl.structure import infer_structure
+from hindsight_rl.training.structure_search import all_choices
+from tasks import TASKS
+
+RESULTS = Path(__file__).parent / "results" / "constants.md"
+PACKAGE = "hindsight_rl.structure"
+CONTINUOUS = [name for name, task in TASKS.items() if task.status == "open" and task.family != "discrete"]
+NAME = re.compile(r"[A-Z][A-Z0-9_]+")
+Options = dict[str, Any]
+
+
+class Recorded:
+    """The first steps of a task, as a run plays them before it learns."""
+
+    def __init__(self, name: str) -> None:
+        with HER(f"tasks:{name}", recipe="default", seed=0, updates_per_step=1e-6) as model:
+            search, self.spec = model.trainer.search, model.spec
+            while search is not None and search.is_warm_up:
+                model.trainer.learn_from_next_job()
+            episodes = model.trainer.buffer.timeline.episodes()
+            n_random = search.state.random_episodes or len(episodes)
+            self.random, self.probing = episodes[:n_random], episodes[n_random:]
+            self.compute_reward = model.trainer.buffer.compute_reward
+
+    def options(self) -> Options:
+        """Return the options that follow from the steps, with the constants as they are now."""
+        try:
+            found = infer_structure(self.random, self.spec, self.probing, compute_reward=self.compute_reward)
+        except HindsightError as problem:
+            return {"error": str(problem)}
+        return {choice.option: choice.value for choice in all_choices(found)}
+
+
+def constants() -> Iterator[tuple[str, float, list[ModuleType]]]:
+    """Yield the name and the value of each constant, and the modules that hold it."""
+    modules = [module for name, module in sorted(sys.modules.items()) if name.startswith(PACKAGE)]
+    names = sorted({name for module in modules for name in vars(module) if NAME.fullmatch(name)})
+    for name in names:
+        holders = [module for module in modules if name in vars(module)]
+        value = vars(holders[0])[name]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            yield name, value, holders
+
+
+def changed(value: float, factor: float) -> float:
+    """Return a constant times a factor; a whole number stays whole, and at least 1."""
+    return max(1, round(value * factor)) if isinstance(value, int) else value * factor
+
+
+def line_of(
+    name: str, value: float, holders: list[ModuleType], tasks: dict[str, Recorded], usual: dict[str, Options]
+) -> str:
+    """Return one line of the table."""
+    cells = []
+    for factor in (0.5, 2.0):
+        for module in holders:
+            setattr(module, name, changed(value, factor))
+        differ = []
+        for task, recorded in tasks.items():
+            options = recorded.options()
+            names = sorted(key for key in {*options, *usual[task]} if options.get(key) != usual[task].get(key))
+            differ += [f"{task}: {', '.join(names)}"] if names else []
+        for module in holders:
+            setattr(module, name, value)
+        cells.append("; ".join(differ) or "-")
+    print(name, *cells, sep=" | ", flush=True)
+    return f"| {name} | {value:g} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", nargs="*", choices=CONTINUOUS, default=CONTINUOUS, metavar="NAME")
+    parser.add_argument("--names", nargs="*", default=[])
+    given = parser.parse_args()
+    tasks = {name: Recorded(name) for name in given.tasks}
+    usual = {name: recorded.options() for name, recorded in tasks.items()}
+    head = ["| constant | value | halved: options that differ | doubled: options that differ |", "|---|---|---|---|"]
+    chosen = [each for each in constants() if not given.names or each[0] in given.names]
+    lines = [line_of(*each, tasks, usual) for each in chosen]
+    RESULTS.write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
