@@ -19,12 +19,13 @@ sys.path[:0] = [str(DOCS / "_tables"), str(DOCS.parent / "benchmarks")]
 from drawings import drawings  # noqa: E402  (after the path is set)
 from reference import reference_text  # noqa: E402
 from result_tables import headline_table, results_table  # noqa: E402
-from tables import commands_text, options_text, recipes_text  # noqa: E402
+from tables import commands_text, options_text, presets_text, recipes_text  # noqa: E402
 
 KINDS: dict[str, Callable[..., str]] = {
     "commands": commands_text,
     "options": options_text,
     "recipes": recipes_text,
+    "presets": presets_text,
     "reference": reference_text,
     "headline": headline_table,
     "results": results_table,

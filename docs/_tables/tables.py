@@ -17,6 +17,7 @@ from hindsight_rl.options import (
     TrainingOptions,
     option_fields,
 )
+from hindsight_rl.recipes import presets
 
 RECORDS: dict[str, type[OptionRecord]] = {
     **AGENT_OPTIONS,
@@ -73,6 +74,32 @@ def recipe_text(name: str) -> str:
     patterns = ", ".join(f"`{pattern}`" for pattern in recipes.load_recipe(name).environments)
     text = (resources.files(recipes) / f"{name}.toml").read_text(encoding="utf-8")
     return f"## {name}\n\nFor {patterns or 'environments that no other recipe names'}.\n\n```toml\n{text}```\n"
+
+
+def presets_text() -> str:
+    """Return a table of the presets: the feature of a task, the options that follow, and the tasks they come from."""
+    found = [presets.load_preset(name) for name in presets.preset_names()]
+    rows = [(f"`{each.name}`", each.feature, _preset_options(each), ", ".join(each.tasks)) for each in found]
+    return _table(("preset", "feature of the task", "options", "established with"), rows)
+
+
+def _preset_options(preset: presets.Preset) -> str:
+    texts = [f"{name} = {' '.join(value) if isinstance(value, list) else value}" for name, value in preset.options.items()]
+    if preset.horizon is not None:
+        limits = f"at least {preset.horizon.shortest:g}"
+        limits += f", at most {preset.horizon.longest:g}" if preset.horizon.longest < float("inf") else ""
+        texts.append(f"discount: looks {_multiple(preset.horizon)} steps ahead ({limits})")
+    for name, count in preset.steps.items():
+        bound = f", at most {_multiple(count.most)}" if count.most else ""
+        bound += f", at least {count.least}" if count.least > 1 else ""
+        bound += f", if that is at most {_multiple(count.unless_above)}" if count.unless_above else ""
+        texts.append(f"{name} = {_multiple(count)}{bound}")
+    texts += [f"{name} = {_multiple(each)}" for name, each in preset.scaled.items()]
+    return "; ".join(texts)
+
+
+def _multiple(multiple: presets.Multiple) -> str:
+    return f"{multiple.factor:g} * {multiple.of}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -50,9 +50,14 @@ class Horizon(Multiple):
 
 
 class Preset(OptionRecord):
-    """The options for one feature of a task. See the module."""
+    """The options for one feature of a task. See the module.
+
+    feature: in a sentence or two. tasks: that it was established with.
+    """
 
     name: str
+    feature: str = ""
+    tasks: tuple[str, ...] = ()
     options: dict[str, Any] = Field(default_factory=dict)
     horizon: Horizon | None = None
     steps: dict[str, StepCount] = Field(default_factory=dict)

@@ -31,7 +31,8 @@ SAME_PROFILE = 0.35  # root mean square difference of correlations between colum
 class SymmetryVerdict:
     """Whether a symmetry holds. text: as `Symmetry.parse` reads it.
 
-    loss: how much worse transformed steps are predicted, by a model of the steps themselves. n_tested: symmetries together.
+    loss: how much worse transformed steps are predicted, by a model of the steps themselves.
+    n_tested: how many symmetries were tested together.
     """
 
     axes: tuple[int, ...]  # of the goal: one for a mirror, two for a quarter turn, none for an exchange of objects

@@ -35,7 +35,8 @@ class Structure:
     mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
-    n_onsets: random episodes in which the goal began to move. probes: probing episodes in which it did, and all of them.
+    n_onsets: number of random episodes in which the goal began to move.
+    probes: number of probing episodes in which it began to move, and number of all probing episodes.
     unclear: visible columns of which it is not clear how a mirror changes them.
     """
 

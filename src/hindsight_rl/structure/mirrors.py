@@ -31,7 +31,7 @@ class Mirror:
     """A change of signs. text: as `Symmetry.parse` reads it.
 
     loss: how much worse mirrored steps are predicted, by a model of the steps themselves.
-    distance: of mirrored positions to visited ones, relative to that of visited positions to those of other episodes.
+    distance: from mirrored positions to visited ones, divided by the distance between visited positions of other episodes.
     """
 
     text: str

@@ -221,9 +221,9 @@ def displacements(steps: Steps, contact: Contact) -> Array:
 def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candidates: Sequence[int]) -> Relevance:
     """Find the columns without which networks predict what happens as well.
 
-    With the values of a column from other steps, what happens is predicted worse if it matters, or if it says the same as
-    others. Of those that add little for certain as many are left out together as make no difference for networks that
-    never see them; none if the networks explain too little of what happens.
+    First each column gets the values of other steps. The error then grows if the column matters, or if another column says
+    the same. Columns with little growth are candidates. Of these, as many as possible are left out together, while networks
+    that never see them predict as well. None are left out if the networks explain too little of what happens.
     columns: all that may be seen. candidates: those of them that may be hidden.
     """
     picked = informative_steps(steps)
