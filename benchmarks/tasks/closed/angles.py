@@ -105,7 +105,60 @@ def dials_script() -> Any:
     return act
 
 
+FORCE = np.array([1.6, 0.8])  # degrees per step that an action of 1 adds to the rates of pan and tilt
+
+
+class MastCamera(gymnasium.Env):
+    """A heavy camera on a mast pans all around and tilts between two stops. It must show a view, given in degrees."""
+
+    def __init__(self) -> None:
+        view = real(2, np.array([0.0, -30.0]), np.array([360.0, 60.0]), np.float64)
+        self.observation_space = goal_space(real(4, dtype=np.float64), view)
+        self.action_space = real(2, -1, 1)
+
+    def _observe(self) -> dict[str, Any]:
+        state = np.ravel(np.column_stack([self.view, self.rate]))
+        return {"observation": state, "achieved_goal": self.view.copy(), "desired_goal": self.goal.copy()}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.view, self.rate = self.np_random.uniform([0, -30], [360, 60]), np.zeros(2)
+        self.goal = self.view
+        while self._off(self.view, self.goal) < 15:
+            self.goal = self.np_random.uniform([0, -25], [360, 55])
+        return self._observe(), {"is_success": False}
+
+    def step(self, action: Any) -> Any:
+        self.rate = 0.96 * self.rate + FORCE * np.clip(action, -1, 1)
+        pan, tilt = self.view + self.rate
+        if not -30 <= tilt <= 60:
+            tilt, self.rate[1] = np.clip(tilt, -30, 60), 0.0
+        self.view = np.array([pan % 360, tilt])
+        observation = self._observe()
+        reward = self.compute_reward(observation["achieved_goal"], observation["desired_goal"], {})
+        return observation, float(reward), False, False, {"is_success": bool(reward == 0)}
+
+    def _off(self, one: Any, other: Any) -> Any:
+        gap = np.abs(np.asarray(one) - np.asarray(other))
+        return np.maximum(np.minimum(gap[..., 0], 360 - gap[..., 0]), gap[..., 1])
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        return (self._off(achieved_goal, desired_goal) < 7).astype(np.float64) - 1
+
+
+def camera_script() -> Any:
+    def act(observation: Any) -> Any:
+        rate, gap = observation["observation"][[1, 3]], observation["desired_goal"] - observation["achieved_goal"]
+        gap[0] = (gap[0] + 180) % 360 - 180
+        limit = np.sqrt(1.4 * FORCE * np.abs(gap))  # the rate from which the camera can still brake
+        wish = np.sign(gap) * np.minimum(limit, 0.4 * np.abs(gap))
+        return np.clip((wish - 0.96 * rate) / FORCE, -1, 1).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("TugPose-v0", "angles", "closed", TugPose, 50, tug_script, budget=20_000),
     Task("HeavyDials-v0", "angles", "closed", Dials, 40, dials_script, budget=20_000),
+    Task("MastCamera-v0", "angles", "closed", MastCamera, 60, camera_script, budget=15_000),
 )

@@ -141,7 +141,88 @@ def tilt_script() -> Any:
     return act
 
 
+POSTS, POST = np.array([[-0.25, 0.45], [0.1, -0.5]]), 0.16  # centres, radius
+HEDGE_END, HEDGE = 0.3, 0.06  # x at which the hedge that begins at the left wall ends, half its width
+
+
+def clearance(points: Any) -> Any:
+    """Return the distance of points (..., 2) from the nearest obstacle."""
+    posts = np.linalg.norm(points[..., None, :] - POSTS, axis=-1).min(axis=-1) - POST
+    beyond = np.maximum(np.stack([points[..., 0] - HEDGE_END, np.abs(points[..., 1]) - HEDGE], axis=-1), 0)
+    return np.minimum(posts, np.linalg.norm(beyond, axis=-1))
+
+
+class GlassMarble(gymnasium.Env):
+    """A glass marble rolls around a hedge and two posts to a position on the other side of the hedge.
+
+    The marble breaks if it touches a post or the hedge, which ends the episode.
+    """
+
+    def __init__(self) -> None:
+        self.observation_space = goal_space(real(4, -2, 2, np.float64), real(2, -2, 2, np.float64))
+        self.action_space = real(2, -1, 1)
+
+    def _observe(self) -> dict[str, Any]:
+        state = np.concatenate([self.marble, self.speed])
+        return {"observation": state, "achieved_goal": self.marble.copy(), "desired_goal": self.goal.copy()}
+
+    def _somewhere(self, sign: int) -> Any:
+        while True:
+            point = self.np_random.uniform([-0.9, 0.15], [0.9, 0.9]) * [1, sign]
+            if clearance(point) > 0.12:
+                return point
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        sign = self.np_random.choice([-1, 1])
+        self.marble, self.speed, self.goal = self._somewhere(sign), np.zeros(2), self._somewhere(-sign)
+        return self._observe(), {"is_success": False}
+
+    def step(self, action: Any) -> Any:
+        speed = 0.6 * self.speed + 0.032 * np.clip(action, -1, 1)
+        new = np.clip(self.marble + speed, -1, 1)
+        self.speed, self.marble = new - self.marble, new
+        is_broken = bool(clearance(self.marble) <= 0)
+        observation = self._observe()
+        reward = self.compute_reward(observation["achieved_goal"], observation["desired_goal"], {})
+        return observation, float(reward), is_broken, False, {"is_success": bool(reward == 0), "broken": is_broken}
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        return -(np.linalg.norm(np.subtract(achieved_goal, desired_goal), axis=-1) > 0.1).astype(np.float64)
+
+
+def path_costs(cells: Any, goal: Any) -> Any:
+    """Return the length of the shortest free path from each cell of a square grid to the goal, in cells."""
+    costs = np.where(np.linalg.norm(cells - goal, axis=-1) < 0.05, 0.0, np.inf)
+    is_blocked, n = clearance(cells) <= 0.06, len(cells)
+    steps = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
+    for _ in range(150):
+        padded = np.pad(costs, 1, constant_values=np.inf)
+        moved = [padded[1 + i : 1 + n + i, 1 + j : 1 + n + j] + np.hypot(i, j) for i, j in steps]
+        costs = np.minimum(costs, np.min(moved, axis=0))
+        costs[is_blocked] = np.inf
+    return costs
+
+
+def marble_script() -> Any:
+    axis = np.linspace(-1, 1, 41)
+    cells = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    costs = None
+
+    def act(observation: Any) -> Any:
+        nonlocal costs
+        (marble, speed), target = np.split(observation["observation"], 2), observation["desired_goal"]
+        costs = path_costs(cells, target) if costs is None else costs
+        if np.linalg.norm(marble - target) > 0.1:  # to the best of the cells that are about 0.09 away
+            is_far = np.abs(np.linalg.norm(cells - marble, axis=-1) - 0.09) > 0.03
+            target = cells.reshape(-1, 2)[(costs + 1e3 * is_far).argmin()]
+        return np.clip((0.5 * (target - marble) - 0.6 * speed) / 0.032, -1, 1).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("PillarDrone-v0", "fragile", "closed", PillarDrone, 60, pillar_script, budget=20_000),
     Task("TiltDrone-v0", "fragile", "closed", TiltDrone, 80, tilt_script, budget=20_000),
+    Task("GlassMarble-v0", "fragile", "closed", GlassMarble, 90, marble_script, budget=20_000),
 )

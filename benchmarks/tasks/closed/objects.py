@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from ..task import Task
-from .spaces import goal_space, real
+from .spaces import around, goal_space, real
 
 WIRES = np.array([-0.3, 0.3])  # heights
 REACH = 0.15  # between the centres of cursor and bead when they touch
@@ -117,7 +117,75 @@ def stamp_script() -> Any:
     return act
 
 
+CONTACT = 0.16  # between the centres of porter and trunk when they touch
+
+
+class PorterAndTrunk(gymnasium.Env):
+    """A porter pushes a trunk to one position, and must then wait at another position. Walls stop the trunk."""
+
+    def __init__(self, tolerance: float = 0.08) -> None:
+        self.tolerance = tolerance
+        self.observation_space = goal_space(real(6, -2, 2), real(4, -2, 2))
+        self.action_space = real(2, -1, 1)
+
+    def _observe(self) -> dict[str, Any]:
+        state = np.concatenate([self.porter, self.trunk, self.trunk - self.porter]).astype(np.float32)
+        achieved = np.concatenate([self.trunk, self.porter]).astype(np.float32)
+        return {"observation": state, "achieved_goal": achieved, "desired_goal": self.goal.astype(np.float32)}
+
+    def _info(self, observation: Any) -> dict[str, Any]:
+        reward = self.compute_reward(observation["achieved_goal"], observation["desired_goal"], {})
+        return {"is_success": bool(reward > 0)}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        while True:
+            points = self.np_random.uniform(-1, 1, (4, 2)) * [[0.6], [0.35], [0.4], [0.6]]
+            if np.all(np.linalg.norm(np.diff(points, axis=0), axis=1) > [0.2, 0.15, 0.28]):
+                break
+        self.porter, self.trunk, self.goal = points[0], points[1], points[2:].ravel()
+        observation = self._observe()
+        return observation, self._info(observation)
+
+    def step(self, action: Any) -> Any:
+        self.porter = np.clip(self.porter + 0.07 * np.clip(action, -1, 1), -0.8, 0.8)
+        away = self.trunk - self.porter
+        distance = np.linalg.norm(away)
+        if distance < CONTACT:
+            normal = away / distance if distance > 1e-9 else np.array([1.0, 0.0])
+            self.trunk = np.clip(self.porter + CONTACT * normal, -0.6, 0.6)
+            distance = np.linalg.norm(self.trunk - self.porter)
+            if distance < CONTACT - 1e-9:  # the trunk is at the wall and stops the porter
+                self.porter = self.porter - (CONTACT - distance) * normal
+        observation = self._observe()
+        info = self._info(observation)
+        return observation, float(info["is_success"]), False, False, info
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        gap = np.asarray(achieved_goal, np.float64) - desired_goal
+        trunk, porter = np.linalg.norm(gap[..., :2], axis=-1), np.linalg.norm(gap[..., 2:], axis=-1)
+        return ((trunk < self.tolerance) & (porter < self.tolerance)).astype(np.float64)
+
+
+def porter_script() -> Any:
+    def act(observation: Any) -> Any:
+        trunk, porter = np.split(observation["achieved_goal"].astype(float), 2)
+        first, last = np.split(observation["desired_goal"].astype(float), 2)
+        if np.linalg.norm(trunk - first) >= 0.05:
+            move = around(porter, trunk, first, CONTACT, 0.07)
+        else:
+            offset, move = porter - trunk, last - porter
+            distance = np.linalg.norm(offset)
+            if distance < 0.28 and offset @ move < 0:  # around the trunk
+                turn = np.array([-offset[1], offset[0]]) / distance
+                move = 0.06 * turn * (np.sign(turn @ move) or 1.0) + 0.5 * (0.24 / distance - 1) * offset
+        return np.clip(move / 0.07, -1, 1).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("TwoBeads-v0", "several-objects", "closed", TwoBeads, 60, beads_script, budget=20_000),
     Task("StampDesk-v0", "several-objects", "closed", StampDesk, 50, stamp_script, budget=20_000),
+    Task("PorterAndTrunk-v0", "several-objects", "closed", PorterAndTrunk, 70, porter_script, budget=20_000),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import gymnasium
@@ -112,7 +113,71 @@ def drip_script() -> Any:
     return act
 
 
+DELAY = 6  # steps that water takes through the pipe
+COLD, FLOW = 12.0, 7.0  # degrees Celsius, litres per minute of an open tap
+TOLERANCE = np.array([1.5, 0.6])  # degrees Celsius, litres per minute
+
+
+class LongPipeShower(gymnasium.Env):
+    """Two taps, hot and cold, feed a shower through a long pipe. The temperature and the flow must be right.
+
+    The temperature at the shower follows the taps with a delay, and that of the boiler drifts.
+    """
+
+    def __init__(self) -> None:
+        self.observation_space = goal_space(real(5, 0, 100), real(2, 0, 100))
+        self.action_space = real(2, -1, 1)
+
+    def _mixture(self) -> Any:
+        return (self.taps @ [self.boiler, COLD]) / max(self.taps.sum(), 1e-6)
+
+    def _achieved(self) -> Any:
+        return np.array([self.warmth, FLOW * self.taps.sum()])
+
+    def _observe(self) -> dict[str, Any]:
+        achieved = self._achieved()
+        state = np.array([*(100 * self.taps), self.boiler, *achieved], np.float32)
+        goal = self.goal.astype(np.float32)
+        return {"observation": state, "achieved_goal": achieved.astype(np.float32), "desired_goal": goal}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        draw = self.np_random.uniform
+        self.taps, self.boiler = draw(0.1, 0.9, 2), draw(52, 64)
+        self.warmth = self._mixture()
+        self.pipe = deque([self.warmth] * DELAY, maxlen=DELAY)
+        self.goal = self._achieved()
+        while np.all(np.abs(self.goal - self._achieved()) < 2 * TOLERANCE):
+            self.goal = np.array([draw(32, 44), draw(4, 9)])
+        return self._observe(), {"is_success": False}
+
+    def step(self, action: Any) -> Any:
+        self.taps = np.clip(self.taps + 0.08 * np.clip(action, -1, 1), 0.02, 1.0)
+        self.boiler = float(np.clip(self.boiler + self.np_random.normal(0, 0.1), 50, 66))
+        self.warmth += 0.7 * (self.pipe[0] - self.warmth)
+        self.pipe.append(self._mixture())
+        observation = self._observe()
+        reward = self.compute_reward(observation["achieved_goal"], observation["desired_goal"], {})
+        return observation, float(reward), False, False, {"is_success": bool(reward == 100)}
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        miss = np.abs(np.asarray(achieved_goal, np.float64) - desired_goal)
+        return 100.0 * np.all(miss <= TOLERANCE, axis=-1)
+
+
+def shower_script() -> Any:
+    def act(observation: Any) -> Any:
+        hot, cold, boiler, _, _ = observation["observation"].astype(float)
+        warmth, flow = observation["desired_goal"].astype(float)
+        fraction = (warmth - COLD) / (boiler - COLD)
+        wish = flow / FLOW * np.array([fraction, 1 - fraction])
+        return np.clip((wish - np.array([hot, cold]) / 100) / 0.08, -1, 1).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("ThreeTanks-v0", "not-a-robot", "closed", ThreeTanks, 100, tanks_script, budget=20_000),
     Task("DripDose-v0", "not-a-robot", "closed", DripDose, 50, drip_script, budget=15_000),
+    Task("LongPipeShower-v0", "not-a-robot", "closed", LongPipeShower, 50, shower_script, budget=15_000),
 )

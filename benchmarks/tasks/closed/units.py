@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 from ..task import Task
-from .spaces import goal_space, real
+from .spaces import around, goal_space, real
 
 
 class SeaRoute(gymnasium.Env):
@@ -90,7 +90,61 @@ def lens_script() -> Any:
     return lambda observation: np.clip(observation["desired_goal"] - observation["achieved_goal"], -high, high)
 
 
+CONTACT = 60.0  # millimetres
+PITCH = 10.0  # millimetres for a radian of a spindle
+
+
+class GantryMillimetres(gymnasium.Env):
+    """A gantry shoves a part over a bench to a position.
+
+    Positions are in millimetres. Actions are rotations of two spindles in radians.
+    """
+
+    def __init__(self) -> None:
+        self.observation_space = goal_space(real(6, 0, 2000, np.float64), real(2, 0, 2000, np.float64))
+        self.action_space = real(2, -np.pi, np.pi)
+
+    def _observe(self) -> dict[str, Any]:
+        state = np.concatenate([self.target, self.part, self.tool])
+        return {"observation": state, "achieved_goal": self.part.copy(), "desired_goal": self.target.copy()}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.part = self.tool = self.np_random.uniform(800, 1200, 2)
+        while np.linalg.norm(self.part - self.tool) < 80:
+            self.part = self.np_random.uniform(880, 1120, 2)
+        self.target = self.part
+        while np.linalg.norm(self.part - self.target) < 70:
+            self.target = self.np_random.uniform(830, 1170, 2)
+        return self._observe(), {"is_success": False}
+
+    def step(self, action: Any) -> Any:
+        turn = np.clip(np.asarray(action, np.float64), -np.pi, np.pi) / 2
+        for _ in range(2):  # half a step each, so that the tool does not jump over the part
+            self.tool = np.clip(self.tool + PITCH * turn, 700, 1300)
+            away = self.part - self.tool
+            distance = np.sqrt(away @ away)
+            if distance < CONTACT:
+                self.part = np.clip(self.tool + away * CONTACT / max(distance, 1e-6), 720, 1280)
+        observation = self._observe()
+        reward = self.compute_reward(observation["achieved_goal"], observation["desired_goal"], {})
+        return observation, float(reward), False, False, {"is_success": bool(reward == 0)}
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        return -(np.linalg.norm(np.subtract(achieved_goal, desired_goal), axis=-1) > 35).astype(np.float64)
+
+
+def gantry_script() -> Any:
+    def act(observation: Any) -> Any:
+        tool, part = observation["observation"][4:], observation["achieved_goal"]
+        move = around(tool, part, observation["desired_goal"], CONTACT, 25.0)
+        return np.clip(move / PITCH, -np.pi, np.pi).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("SeaRoute-v0", "units", "closed", SeaRoute, 40, sea_script, budget=15_000),
     Task("LensStage-v0", "units", "closed", LensStage, 30, lens_script, budget=10_000),
+    Task("GantryMillimetres-v0", "units", "closed", GantryMillimetres, 60, gantry_script, budget=20_000),
 )

@@ -1,4 +1,4 @@
-"""Push a puck: with a disc, and with an arm of three joints."""
+"""Push a puck with a disc or with an arm of three joints, and a cube with a hand whose sensors are noisy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from .base import Array, GoalTask, push_out, toward_push, unit
 
 RADIUS = 0.09  # distance of the centres at which disc and puck touch
 LINKS = np.array([0.4, 0.35, 0.25])
+CONTACT, INNER, HALF = 0.07, 0.03, 0.03  # hand and cube: reach outside and between the fingers, half the cube
 
 
 class DiscPuck(GoalTask):
@@ -103,7 +104,84 @@ def push_with_arm(observation: Observation) -> Array:
     return (turn / 0.12 / max(1.0, float(np.abs(turn / 0.12).max()))).astype(np.float32)
 
 
+class NoisyTable(GoalTask):
+    """A hand pushes or grasps a cube on a table in 3-D. The action is the velocity of the hand and of its fingers.
+
+    All sensors are noisy, those of the achieved goal too. Three columns carry no information about the cube.
+
+    noise: standard deviation of the sensors, metres.
+    """
+
+    def __init__(self, noise: float = 0.003) -> None:
+        super().__init__(14, 3, 4)
+        self.noise = noise
+
+    def begin(self) -> None:
+        """Place the hand above the table, the cube on it, and the goal at least 0.1 from the cube."""
+        draw = self.np_random.uniform
+        self.hand, self.moved, self.opening = np.array([*draw(-0.2, 0.2, 2), draw(0.08, 0.2)]), np.zeros(3), 1.0
+        self.cube, self.fall = np.array([*draw(-0.14, 0.14, 2), HALF]), 0.0
+        self.is_between, self.is_held = False, False
+        self.goal = self.cube
+        while np.linalg.norm(self.goal - self.cube) < 0.1:
+            self.goal = np.array([*draw(-0.2, 0.2, 2), HALF])
+        self.warmth = 30 + draw(-5, 5)
+
+    def move(self, action: Array) -> None:
+        """Move the hand and the fingers, then the cube."""
+        before, was_level = self.hand, self._is_level()
+        self.hand = np.clip(before + 0.045 * action[:3], [-0.35, -0.35, HALF], [0.35, 0.35, 0.3])
+        self.moved, self.opening = self.hand - before, float(np.clip(self.opening + 0.4 * action[3], 0, 1))
+        self.warmth += 0.2 * self.np_random.normal()
+        is_closed = self.opening < 0.5
+        if self.is_held and is_closed:
+            self.cube = self.cube + self.moved
+        elif self._is_level():
+            gap = self.cube[:2] - self.hand[:2]
+            distance = float(np.linalg.norm(gap)) + 1e-9
+            if not was_level:  # the hand comes from above
+                self.is_between = self.opening > 0.5 and distance < INNER
+            self.is_held = self.is_between and is_closed
+            reach = min(distance, INNER) if self.is_between else max(distance, CONTACT)
+            self.cube[:2] = self.hand[:2] + gap / distance * reach
+        else:
+            self.is_between = self.is_held = False
+        self._drop()
+
+    def _is_level(self) -> bool:
+        return bool(abs(self.hand[2] - self.cube[2]) < 0.05)
+
+    def _drop(self) -> None:
+        floor = HALF if np.abs(self.cube[:2]).max() < 0.38 else -0.5  # beside the table, the floor is lower
+        self.fall = 0.0 if self.is_held else self.fall - 0.01
+        self.cube[2] = max(self.cube[2] + self.fall, floor)
+        self.fall *= self.cube[2] > floor
+
+    def observe(self) -> Array:
+        """Return hand, opening, three columns without information, cube, displacement of the hand, and fall, with noise."""
+        idle = [self.warmth / 10, self.np_random.uniform(), self.np_random.normal()]
+        exact = np.array([*self.hand, self.opening, *idle, *self.cube, *self.moved, self.fall])
+        return exact + self.noise * self.np_random.standard_normal(14)
+
+    def achieved(self) -> Array:
+        """Return the position of the cube, with noise of its own."""
+        return self.cube + self.noise * self.np_random.standard_normal(3)
+
+
+def push_cube(observation: Observation) -> Array:
+    """Move down beside the cube, then push it."""
+    hand, cube = observation["observation"][:3], observation["observation"][7:10]
+    if hand[2] > 0.05:
+        gap = hand[:2] - cube[:2]
+        distance = float(np.linalg.norm(gap)) + 1e-9
+        return np.array([*gap / distance, 0, 0] if distance < 1.3 * CONTACT else [0, 0, -1, 0], np.float32)
+    displacement = toward_push(hand[:2], cube[:2], observation["desired_goal"][:2], CONTACT, NoisyTable.near)
+    displacement *= 0.9 / max(0.04, float(np.linalg.norm(displacement)))
+    return np.array([*displacement, 0, 0], np.float32)
+
+
 TASKS = (
     Task("DiscPuck-v0", "push", "open", DiscPuck, 50, lambda: push_puck),
     Task("ArmPuck-v0", "push", "open", ArmPuck, 60, lambda: push_with_arm),
+    Task("NoisyTable-v0", "push", "open", NoisyTable, 60, lambda: push_cube),
 )
