@@ -88,10 +88,10 @@ class Agent:
         is_random: whether all actions are random (before the first update).
         env_steps: environment steps of the run so far.
         """
-        options, planner = self.policy_spec.options, self.planner
+        options = self.policy_spec.options
         decay = options.exploration_decay if env_steps >= options.exploration_decay_start else 1.0
         noise = options.noise if isinstance(options, ActorCriticOptions) else 0.0
-        plans = options.n_waypoints > 0 or (planner is not None and (planner.recurs or planner.predicts))
+        plans = options.n_waypoints > 0 or self.plans_states
         return Exploration(
             random_eps=decay * options.eps_at(env_steps),
             noise=decay * noise,
@@ -100,6 +100,11 @@ class Agent:
             exploration_episodes=options.exploration_episodes if plans and not is_random else 0.0,
             random_action_repeat=options.random_action_repeat,
         )
+
+    @property
+    def plans_states(self) -> bool:
+        """Whether paths over states are planned: states recur, or rules predict them."""
+        return self.planner is not None and (self.planner.recurs or self.planner.predicts)
 
     def values(self, episode: Episode) -> Array:
         """Return the critics' value of the greedy action before each step of an episode, (T,), for the task's own goal.

@@ -258,6 +258,9 @@ class RunOptions(OptionRecord, title="Run"):
     steps: PositiveSteps = Field(100_000, description="environment steps at most; the episode under way is finished")
     random_steps: Steps = Field(1_000, description="uniformly random actions before the policy acts and learns")
     updates_per_step: float = Field(1.0, gt=0, lt=1_000, description="critic updates per environment step")
+    planned_updates: float = Field(
+        1.0, ge=0, le=1, description="fraction of the updates that are made while `plan_states` finds paths"
+    )
     # published agents have up to 2**13
     batch_size: int = Field(256, ge=1, le=2**17, description="transitions per update")
     # 400 GB at least; the buffer also compares it with the free memory

@@ -18,6 +18,7 @@ SMALL_TASK, MEDIUM_TASK = 20, 100  # largest number of inputs and outputs for 4 
 MOST_DISCRETE_UPDATES = 2  # per step, for Discrete actions: with 4, a 6x6 push-the-box grid is learned more slowly
 WARM_UP_EPISODES = 5  # random episodes at the start, from which the normalizer is estimated
 EXPLORATION_EPISODES = 250  # over which the probability of random Discrete actions decreases
+PLANNED_UPDATES = 0.1  # of the others; with all of them, grids and puzzles need as many steps, and twice the time
 MOST_EXPLORATION = 50_000  # environment steps
 FITTED_DISCRETE = ("eps_steps", "energy_priority", "energy_remaining")
 FITTED = (
@@ -150,6 +151,8 @@ def fit_discrete(spec: GoalSpec, categories: Sequence[str]) -> Iterator[Choice]:
             yield Choice(
                 "plan_states", True, "states and goals are categories, bits or indices, which may recur or follow rules"
             )
+            why = "while paths are planned, the networks act only where none is known"
+            yield Choice("planned_updates", PLANNED_UPDATES, why, needs="plan_states")
 
 
 def _discount(spec: GoalSpec) -> Choice:

@@ -153,7 +153,9 @@ def _update_counts(run: Run) -> str:
     regular, rate = updates - offline - catch_up, run.options.updates_per_step
     if math.isnan(regular) or not rate:
         return ""
-    parts = [f"{rate:g} for each of {regular / rate:,.0f} training steps"] if regular else []
+    some_planned = run.options.planned_updates < 1
+    parts = [f"{rate:g} for each of {regular / rate:,.0f} training steps"] if regular and not some_planned else []
+    parts += [f"{regular:,.0f} with {rate:g} for each training step, fewer while paths are planned"] * some_planned
     parts += [f"{catch_up:,.0f} with which new agents caught up"] if catch_up else []
     parts += [f"{offline:,.0f} from demonstrations alone"] if offline else []
     return ", ".join(parts) or "none yet"

@@ -41,6 +41,7 @@ class ReportedOptions(_Parsed, extra="allow"):
     solved_evaluations: int = Field(2, ge=0)
     random_steps: int = Field(0, ge=0)
     updates_per_step: float = 1.0
+    planned_updates: float = 1.0
     env_options: tuple[str, ...] = ()
     extra_reward: Any = None
 
