@@ -4,7 +4,8 @@ OMP_NUM_THREADS=1 python benchmarks/constants.py [--tasks DiscPuck-v0 ...] [--na
 
 The first steps of each task, as a run with seed 0 plays them, are recorded once. Then the structure is inferred from them
 with each constant halved and doubled. Writes benchmarks/results/constants.md: for each constant the tasks in which an
-option that follows from the steps differs, and which options. Whole numbers stay whole, and at least 1.
+option that follows from the steps differs, and which options. Whole numbers stay whole, and at least 1. What is in the table
+already is not tried again.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Recorded:
         """Return the options that follow from the steps, with the constants as they are now."""
         try:
             found = infer_structure(self.random, self.spec, self.probing, compute_reward=self.compute_reward)
-        except HindsightError as problem:
+        except (HindsightError, ValueError) as problem:  # a constant may become absurd, as a majority of all
             return {"error": str(problem)}
         return {choice.option: choice.value for choice in all_choices(found)}
 
@@ -97,9 +98,12 @@ def main() -> None:
     tasks = {name: Recorded(name) for name in given.tasks}
     usual = {name: recorded.options() for name, recorded in tasks.items()}
     head = ["| constant | value | halved: options that differ | doubled: options that differ |", "|---|---|---|---|"]
-    chosen = [each for each in constants() if not given.names or each[0] in given.names]
-    lines = [line_of(*each, tasks, usual) for each in chosen]
-    RESULTS.write_text("\n".join([*head, *lines]) + "\n", encoding="utf-8")
+    lines = RESULTS.read_text(encoding="utf-8").splitlines()[len(head) :] if RESULTS.exists() else []
+    known = {line.split(" | ")[0].strip("| "): line for line in lines}
+    for name, value, holders in constants():
+        if name not in known and (not given.names or name in given.names):
+            known[name] = line_of(name, value, holders, tasks, usual)
+            RESULTS.write_text("\n".join([*head, *(known[each] for each in sorted(known))]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
