@@ -3,8 +3,8 @@
 OMP_NUM_THREADS=1 python benchmarks/constants.py [--tasks DiscPuck-v0 ...] [--names SYMMETRY_MARGIN ...]
 
 The first steps of each task, as a run with seed 0 plays them, are recorded once. Then the structure is inferred from them
-with each constant halved and doubled. Writes benchmarks/results/constants.md: for each constant the tasks in which an
-option that follows from the steps differs, and which options. Whole numbers stay whole, and at least 1. What is in the table
+with each constant halved and doubled. Whole numbers stay whole, and at least 1. Writes benchmarks/results/constants.md: for
+each constant the tasks in which an option that follows from the steps differs, and which options. What is in the table
 already is not tried again.
 """
 
