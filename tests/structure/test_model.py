@@ -27,7 +27,18 @@ def test_inputs_that_matter_are_missed(model):
 def test_a_true_symmetry_makes_no_difference(model):
     mirrored, flipped = model.targets * [-1, 1], model.inputs * [-1, 1, 1]
     assert model.compare(flipped, mirrored).is_below(0.25, 2)
-    assert model.compare(flipped).is_above(0.25, 2)
+    assert model.compare(flipped, model.targets).is_above(0.25, 2)
+
+
+def test_a_symmetry_that_one_visible_column_breaks_does_not_hold():
+    """A mirror changes the sign of the first input and of the displacement. A light goes on where that input is above 1."""
+    rng = np.random.default_rng(0)
+    inputs = rng.normal(size=(3_000, 2))
+    displacement, light, noise = inputs[:, 0] * np.abs(inputs[:, 1]), inputs[:, 0] > 1, rng.normal(size=3_000)
+    model = DisplacementModel(inputs, np.column_stack([displacement, light, noise]), np.repeat(np.arange(30), 100))
+    flipped, targets = inputs * [-1, 1], model.targets * [-1, 1, 1]
+    assert model.growth(flipped, targets, n_first=1).is_above(0.35, 2)
+    assert model.growth(flipped, np.column_stack([targets[:, 0], inputs[:, 0] < -1, noise]), 1).is_below(0.35, 2)
 
 
 def test_the_same_steps_give_the_same_model(model):

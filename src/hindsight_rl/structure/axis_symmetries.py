@@ -101,8 +101,10 @@ class SymmetryFinder:
         picked = picked[is_at_task(steps, contact)[picked]]
         self._seen, self._action = steps.observation[picked], steps.action[picked]
         self._displacements = [each[picked] for each in (steps.displacement, steps.change[:, list(contact.tool)])]
+        self._changes = steps.change[picked]
         inputs = inputs_of(self._seen, self._action, self._visible, contact)
-        self._model = DisplacementModel(inputs, np.column_stack(self._displacements), steps.episode[picked])
+        targets = np.column_stack([*self._displacements, self._changes[:, self._others]])
+        self._model = DisplacementModel(inputs, targets, steps.episode[picked])
 
     @property
     def unclear(self) -> tuple[int, ...]:
@@ -204,10 +206,19 @@ class SymmetryFinder:
         return observation
 
     def _loss(self, symmetry: Symmetry) -> Difference:
-        """Return how much worse transformed steps are predicted than the steps themselves."""
+        """Return how much worse transformed steps are predicted than the steps themselves.
+
+        That is, the displacements of objects and tool, or the change of another column that the networks see, if it is
+        predicted worse still: a key that lies on one side, say.
+        """
         seen, action = symmetry.observation.apply(self._seen), symmetry.action.apply(self._action)
         displacements = [symmetry.goal.apply_to_displacements(each) for each in self._displacements]
-        return self._model.compare(inputs_of(seen, action, self._visible, self._contact), np.column_stack(displacements))
+        changes = symmetry.observation.apply_to_displacements(self._changes)[:, self._others]
+        inputs, n_first = (
+            inputs_of(seen, action, self._visible, self._contact),
+            sum(each.shape[1] for each in displacements),
+        )
+        return self._model.growth(inputs, np.column_stack([*displacements, changes]), n_first)
 
     def _test(self, axes: tuple[int, ...], symmetry: Symmetry, objects: tuple[int, ...], n_tested: int) -> SymmetryVerdict:
         in_observation = symmetry.observation.from_units(self._units.factor, self._units.offset)

@@ -84,9 +84,26 @@ class DisplacementModel:
         """The held-out loss, relative to the variance of the targets."""
         return float(self._loss.sum() / max(np.square(self._clipped(self.targets)).mean(1).sum(), 1e-300))
 
-    def compare(self, inputs: Array, targets: Array | None = None) -> Difference:
-        """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps; None: the own ones."""
-        return self._difference(self._losses(inputs, self.targets if targets is None else targets))
+    def compare(self, inputs: Array, targets: Array) -> Difference:
+        """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps."""
+        return self._difference(self._losses(inputs, targets))
+
+    def growth(self, inputs: Array, targets: Array, n_first: int) -> Difference:
+        """Return how the loss of the first `n_first` targets differs, or that of another target if it grows more.
+
+        The others count one by one, relative to their variance: some may be predicted well, some are noise.
+        """
+        before, after = (
+            np.square(each) for each in (self._errors(self.inputs, self.targets), self._errors(inputs, targets))
+        )
+        first, n_episodes = slice(n_first), self._episode[-1] + 1
+        usual = before[:, first].mean(1)
+        worst = self._relative(after[:, first].mean(1) - usual, usual.sum() / n_episodes)
+        for column in range(n_first, before.shape[1]):
+            variance = np.square(self._clipped(self.targets)[:, column]).sum() / n_episodes
+            each = self._relative(after[:, column] - before[:, column], variance)
+            worst = max(worst, each, key=lambda difference: difference.mean + difference.error)
+        return worst
 
     def without(self, columns: Array | list[int]) -> Difference:
         """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""
@@ -104,14 +121,21 @@ class DisplacementModel:
 
     def _difference(self, losses: Array) -> Difference:
         """losses: (episodes,)."""
-        relative = (losses - self._loss) / max(self._loss.mean(), 1e-300)
-        return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))), self.unexplained)
+        return _mean_and_error((losses - self._loss) / max(self._loss.mean(), 1e-300), self.unexplained)
+
+    def _relative(self, growth: Array, usual: float) -> Difference:
+        """growth: (N,), of the squared error of each step. usual: of an episode."""
+        return _mean_and_error(np.bincount(self._episode, growth) / max(usual, 1e-300), self.unexplained)
 
     def _losses(self, inputs: Array, targets: Array) -> Array:
         """Return the squared error of each episode, (episodes,)."""
-        x, goal = self._scaled(inputs), self._clipped(targets)
-        own = _forward(self._layers, x)[self._fold, np.arange(len(x))]
-        return np.bincount(self._episode, np.square(own - goal).mean(1))
+        return np.bincount(self._episode, np.square(self._errors(inputs, targets)).mean(1))
+
+    def _errors(self, inputs: Array, targets: Array) -> Array:
+        """Return the held-out error of each target in each step, (N, m), in its standard deviations."""
+        x = self._scaled(inputs)
+        errors: Array = _forward(self._layers, x)[self._fold, np.arange(len(x))] - self._clipped(targets)
+        return errors
 
     def _scaled(self, inputs: Array) -> Array:
         scaled: Array = np.clip((inputs - self._mean) / self._deviation, -MOST_DEVIATIONS, MOST_DEVIATIONS)
@@ -144,6 +168,11 @@ class DisplacementModel:
             step = LEARNING_RATE / (1 - MEAN_DECAY**update)
             vector -= step * mean / (np.sqrt(square / (1 - SQUARE_DECAY**update)) + 1e-8)
         return layers
+
+
+def _mean_and_error(relative: Array, loss: float) -> Difference:
+    """relative: (episodes,)."""
+    return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))), loss)
 
 
 def _views(vector: Array, like: list[Array]) -> list[Array]:
