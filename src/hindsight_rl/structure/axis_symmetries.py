@@ -41,6 +41,7 @@ class SymmetryVerdict:
     n_tested: int = 1
     objects: tuple[int, ...] = ()  # that are exchanged
     follows: bool = False  # from others that hold
+    column: int | None = None  # whose change decides; None: the displacements of objects and tool
 
     @property
     def holds(self) -> bool:
@@ -70,7 +71,10 @@ class SymmetryVerdict:
 
     def reason(self) -> str:
         """Return the figures that decide."""
-        return self.loss.explain(*MIRRORED, SYMMETRY_MARGIN, self.n_tested)
+        if self.column is None:
+            return self.loss.explain(*MIRRORED, SYMMETRY_MARGIN, self.n_tested)
+        growth = self.loss.in_percent(SYMMETRY_MARGIN, self.n_tested)
+        return f"in transformed steps the held-out error of column {self.column} grows, relative to its variance, by {growth}"
 
 
 Candidate = tuple[tuple[int, ...], Symmetry, tuple[int, ...]]  # axes, the symmetry, exchanged objects
@@ -160,9 +164,9 @@ class SymmetryFinder:
         action.factor[self._actions.members(axis)] = -1.0
         mirror = Symmetry(observation, goal, action)
         for column in self.unclear:  # each gets the sign with which mirrored steps are predicted better
-            loss = self._loss(mirror).mean
+            loss = self._loss(mirror)[0].mean
             observation.factor[column] = -1.0
-            observation.factor[column] = -1.0 if self._loss(mirror).mean < loss else 1.0
+            observation.factor[column] = -1.0 if self._loss(mirror)[0].mean < loss else 1.0
         return mirror
 
     def _quarter_turn(self, axis: int, other: int) -> Symmetry | None:
@@ -205,11 +209,11 @@ class SymmetryFinder:
                 observation.factor[column], observation.offset[column] = goal.factor[k], goal.offset[k]
         return observation
 
-    def _loss(self, symmetry: Symmetry) -> Difference:
-        """Return how much worse transformed steps are predicted than the steps themselves.
+    def _loss(self, symmetry: Symmetry) -> tuple[Difference, int | None]:
+        """Return how much worse transformed steps are predicted than the steps themselves, and None.
 
-        That is, the displacements of objects and tool, or the change of another column that the networks see, if it is
-        predicted worse still: a key that lies on one side, say.
+        Objects and tool count together. If the change of another visible column is predicted worse still, as of a key that
+        lies on one side, that counts, and the second value is the column.
         """
         seen, action = symmetry.observation.apply(self._seen), symmetry.action.apply(self._action)
         displacements = [symmetry.goal.apply_to_displacements(each) for each in self._displacements]
@@ -218,12 +222,14 @@ class SymmetryFinder:
             inputs_of(seen, action, self._visible, self._contact),
             sum(each.shape[1] for each in displacements),
         )
-        return self._model.growth(inputs, np.column_stack([*displacements, changes]), n_first)
+        loss, target = self._model.growth(inputs, np.column_stack([*displacements, changes]), n_first)
+        return loss, None if target is None else self._others[target - n_first]
 
     def _test(self, axes: tuple[int, ...], symmetry: Symmetry, objects: tuple[int, ...], n_tested: int) -> SymmetryVerdict:
         in_observation = symmetry.observation.from_units(self._units.factor, self._units.offset)
         text = replace(symmetry, observation=in_observation).text()
-        return SymmetryVerdict(axes, text, self._loss(symmetry), n_tested, objects)
+        loss, column = self._loss(symmetry)
+        return SymmetryVerdict(axes, text, loss, n_tested, objects, column=column)
 
 
 def with_consequences(tested: Sequence[SymmetryVerdict], symmetries: Sequence[Symmetry]) -> list[SymmetryVerdict]:

@@ -51,12 +51,15 @@ class Difference:
 
     def explain(self, changed: str, usual: str, margin: float, n_tested: int) -> str:
         """Return the figures in words. changed, usual: of which steps or inputs the losses are, as "without it"."""
-        low, high = self.interval(n_tested)
         return (
             f"held-out error {self.loss * (1 + self.mean):.3f} +- {self.loss * self.error:.3f} {changed}, {self.loss:.3f} "
-            f"{usual}: {100 * self.mean:+.0f} % (interval {100 * low:+.0f} to {100 * high:+.0f} %, at most "
-            f"{100 * margin:+.0f} % is accepted)"
+            f"{usual}: {self.in_percent(margin, n_tested)}"
         )
+
+    def in_percent(self, margin: float, n_tested: int) -> str:
+        """Return the difference, its interval and the largest one that is accepted."""
+        low, high = (100 * end for end in self.interval(n_tested))
+        return f"{100 * self.mean:+.0f} % (interval {low:+.0f} to {high:+.0f} %, at most {100 * margin:+.0f} % is accepted)"
 
     def __str__(self) -> str:
         """Return it in percent."""
@@ -88,21 +91,25 @@ class DisplacementModel:
         """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps."""
         return self._difference(self._losses(inputs, targets))
 
-    def growth(self, inputs: Array, targets: Array, n_first: int) -> Difference:
-        """Return how the loss of the first `n_first` targets differs, or that of another target if it grows more.
+    def growth(self, inputs: Array, targets: Array, n_first: int) -> tuple[Difference, int | None]:
+        """Return how the loss of the first `n_first` targets differs, and None; or that of another target that grows more.
 
-        The others count one by one, relative to their variance: some may be predicted well, some are noise.
+        The others count one by one, relative to their variance: some may be predicted well, some are noise. Then the second
+        value is the number of that target.
         """
         before, after = (
             np.square(each) for each in (self._errors(self.inputs, self.targets), self._errors(inputs, targets))
         )
         first, n_episodes = slice(n_first), self._episode[-1] + 1
         usual = before[:, first].mean(1)
-        worst = self._relative(after[:, first].mean(1) - usual, usual.sum() / n_episodes)
+        worst: tuple[Difference, int | None] = (
+            self._relative(after[:, first].mean(1) - usual, usual.sum() / n_episodes),
+            None,
+        )
         for column in range(n_first, before.shape[1]):
             variance = np.square(self._clipped(self.targets)[:, column]).sum() / n_episodes
             each = self._relative(after[:, column] - before[:, column], variance)
-            worst = max(worst, each, key=lambda difference: difference.mean + difference.error)
+            worst = max(worst, (each, column), key=lambda found: found[0].mean + found[0].error)
         return worst
 
     def without(self, columns: Array | list[int]) -> Difference:
