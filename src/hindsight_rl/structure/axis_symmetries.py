@@ -74,7 +74,7 @@ class SymmetryVerdict:
         if self.column is None:
             return self.loss.explain(*MIRRORED, SYMMETRY_MARGIN, self.n_tested)
         growth = self.loss.in_percent(SYMMETRY_MARGIN, self.n_tested)
-        return f"in transformed steps the held-out error of column {self.column} grows, relative to its variance, by {growth}"
+        return f"in transformed steps the error of column {self.column} grows, relative to its variance, by {growth}"
 
 
 Candidate = tuple[tuple[int, ...], Symmetry, tuple[int, ...]]  # axes, the symmetry, exchanged objects
