@@ -2,9 +2,9 @@
 
 import pytest
 
-from hindsight_rl.errors import UnknownNameError
+from hindsight_rl.errors import OptionError, UnknownNameError
 from hindsight_rl.options import AGENT_OPTIONS, Feature, run_options
-from hindsight_rl.recipes.presets import load_preset, preset_choices, preset_names
+from hindsight_rl.recipes.presets import Preset, load_preset, preset_choices, preset_names
 
 
 def options_of(measures, *presets):
@@ -50,6 +50,16 @@ def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later():
     options = options_of({"episode_steps": 50}, "hit")
     assert (options["discount"], options["exploration_decay_start"]) == (0.95, 100_000)  # 20 steps; 2,000 episodes
     assert options["relabel_schedule"] == ("100000: future=0.35,desired=0.15",)
+
+
+def test_the_discount_of_long_episodes_looks_100_steps_ahead():
+    assert options_of({"episode_steps": 5_000}, "hit")["discount"] == 0.99
+
+
+def test_a_preset_has_lists_of_numbers_and_measures_that_exist():
+    assert Preset(name="large", options={"hidden": [256, 256]}).values({}) == {"hidden": (256, 256)}
+    with pytest.raises(OptionError, match="goal_std"):
+        Preset(name="misspelt", scaled={"energy_cap": {"factor": 0.4, "of": "goal_sdt"}})
 
 
 def test_scaled_numbers_have_two_digits():

@@ -6,7 +6,7 @@ import pytest
 from hindsight_rl.records import Episode
 from hindsight_rl.structure import mirrors
 from hindsight_rl.structure.columns import find_goal_copies, find_units
-from hindsight_rl.structure.mirrors import MirrorFinder
+from hindsight_rl.structure.mirrors import MirrorFinder, _ratio
 from hindsight_rl.structure.steps import Steps
 
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
@@ -83,6 +83,16 @@ def test_what_held_before_stays_unless_it_is_clearly_refuted(monkeypatch):
     assert find(wind=0.004, known=[ALONG_X]) == {ALONG_X}
     monkeypatch.setattr(mirrors, "SYMMETRY_MARGIN", loss.mean - 3 * loss.error)
     assert find(wind=0.004, known=[ALONG_X]) == set()
+
+
+def test_a_mirror_that_held_before_keeps_its_centre():
+    """The mean of starts and goals changes with each episode; another text would be another option."""
+    before = ALONG_X.replace("=-", "=0.001-")
+    assert find(wind=0.004, known=[before]) == {before}
+
+
+def test_the_distance_of_positions_that_episodes_share_is_0():
+    assert [_ratio(*each) for each in ((2.0, 4.0), (0.0, 0.0), (1.0, 0.0))] == [0.5, 0.0, np.inf]
 
 
 def test_a_change_of_signs_that_does_nothing_is_no_mirror():

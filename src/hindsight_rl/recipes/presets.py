@@ -12,7 +12,7 @@ measured in the steps of the task:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -21,13 +21,15 @@ from ..options import Choice, Feature, OptionRecord
 from .files import RECIPES, names_in, read_toml
 
 PRESETS = RECIPES / "presets"
+LONGEST_HORIZON = 100.0  # steps: with more, values are too large to be learned from few samples
+Measure = Literal["time_limit", "episode_steps", "steps_per_object", "steps_to_goal", "goal_std", "tolerance_step"]
 
 
 class Multiple(OptionRecord):
     """factor * what was measured under the name `of`."""
 
     factor: float
-    of: str
+    of: Measure
 
     def value(self, measures: Mapping[str, float]) -> float:
         """Return the product; infinity if nothing was measured."""
@@ -46,7 +48,7 @@ class Horizon(Multiple):
     """How many steps the discount looks ahead."""
 
     shortest: float
-    longest: float = float("inf")
+    longest: float = LONGEST_HORIZON
 
 
 class Preset(OptionRecord):
@@ -80,7 +82,9 @@ class Preset(OptionRecord):
 
 
 def _filled(value: Any, steps: Mapping[str, int]) -> Any:
-    return tuple(text.format_map(steps) for text in value) if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    return tuple(each.format_map(steps) if isinstance(each, str) else each for each in value)
 
 
 def preset_names() -> list[str]:

@@ -110,7 +110,7 @@ class Structure:
         if self._is_graded:
             yield Feature("many_dimensions", self._why_graded, needs="tolerance_levels")
         if self.action_range is not None and self.action_range.small_suffices:
-            yield Feature("keeps_speed", self.action_range.evidence())
+            yield Feature("strong_body", self.action_range.evidence())
 
     def choices(self) -> list[Choice]:
         """Return the structure that follows as options, with their evidence."""

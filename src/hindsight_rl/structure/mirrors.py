@@ -83,10 +83,11 @@ class MirrorFinder:
         if any(len(group) == 1 and not self._loss(model, group).is_above(0.0, 1) for group in groups):
             return ()  # a false sign of it would not be seen
         flips = _products(groups)
-        before = _products([flipped for flipped in flips if self._text(flipped) in known])
+        texts = {_names(text): text for text in known}  # their centres may differ from those of now
+        before = _products([flipped for flipped in flips if _names(self._text(flipped)) in texts])
         losses = {flipped: self._loss(model, flipped) for flipped in flips}
         likely = {flipped for flipped, loss in losses.items() if loss.mean < SYMMETRY_MARGIN or flipped in before}
-        distance = {flipped: self._distance(flipped, positions) / usual for flipped in likely}
+        distance = {flipped: _ratio(self._distance(flipped, positions), usual) for flipped in likely}
         holding = {
             flipped
             for flipped in likely
@@ -98,7 +99,10 @@ class MirrorFinder:
             )
         }
         found = _generators(holding, {flipped: loss.mean for flipped, loss in losses.items()})
-        return tuple(Mirror(self._text(flipped), losses[flipped], distance[flipped]) for flipped in found)
+        own = {flipped: self._text(flipped) for flipped in found}
+        return tuple(
+            Mirror(texts.get(_names(text), text), losses[flipped], distance[flipped]) for flipped, text in own.items()
+        )
 
     def _groups(self) -> list[frozenset[int]]:
         """Return what can change its sign, in groups: if the change of a column follows a value, both change it."""
@@ -151,6 +155,16 @@ class MirrorFinder:
         action.factor[[i - n for i in flipped if i >= n]] = -1.0
         in_observation = observation.from_units(self._units.factor, self._units.offset)
         return replace(symmetry, observation=in_observation).text()
+
+
+def _names(text: str) -> frozenset[str]:
+    """Return what a mirror changes, as {"o0", "g0", "a0"}."""
+    return frozenset(entry.partition("=")[0] for entry in text.split())
+
+
+def _ratio(distance: float, usual: float) -> float:
+    """Return a distance relative to the usual one, which is 0 where episodes visit the very same positions."""
+    return distance / usual if usual > 0 else 0.0 if distance == 0 else float("inf")
 
 
 def _centre_of_task(steps: Steps) -> Array:

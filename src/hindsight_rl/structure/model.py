@@ -108,8 +108,9 @@ class DisplacementModel:
         )
         for column in range(n_first, before.shape[1]):
             variance = np.square(self._clipped(self.targets)[:, column]).sum() / n_episodes
-            each = self._relative(after[:, column] - before[:, column], variance)
-            worst = max(worst, (each, column), key=lambda found: found[0].mean + found[0].error)
+            if variance > 0:  # not constant in each episode
+                each = self._relative(after[:, column] - before[:, column], variance)
+                worst = max(worst, (each, column), key=lambda found: found[0].mean + found[0].error)
         return worst
 
     def without(self, columns: Array | list[int]) -> Difference:

@@ -113,7 +113,7 @@ class StructureSearch:
         if state.phase == "random":
             self._look_for_contact(run, episodes)
         elif state.phase == "scaling":
-            self._learn(run, _infer_range(episodes, state.first_scaled, self._spec))
+            self._learn(run, _infer_range(episodes, state.first_scaled, self._spec, self._compute_reward))
         elif state.phase == "probing":
             self._look_at_contacts(run, episodes)
         else:
@@ -306,7 +306,9 @@ def _may_be_too_strong(found: Structure, spec: GoalSpec) -> bool:
     return is_far and spec.action.size > spec.goal.size
 
 
-def _infer_range(episodes: Sequence[Episode], first: int, spec: GoalSpec) -> Structure:
+def _infer_range(
+    episodes: Sequence[Episode], first: int, spec: GoalSpec, compute_reward: RewardFunction | None
+) -> Structure:
     """Infer the structure from episodes with a fraction of the action range if it suffices, else from those before them.
 
     first: the number of the first episode that compares a fraction of the range with all of it.
@@ -314,7 +316,8 @@ def _infer_range(episodes: Sequence[Episode], first: int, spec: GoalSpec) -> Str
     small, whole = split_by_scale(episodes[first:], spec.action)
     action_range = compare_ranges(small, whole) if min(len(small), len(whole)) >= HELD_OUT else None
     suffices = action_range is not None and action_range.small_suffices
-    return replace(infer_structure(small if suffices else episodes[:first], spec), action_range=action_range)
+    found = infer_structure(small if suffices else episodes[:first], spec, compute_reward=compute_reward)
+    return replace(found, action_range=action_range)
 
 
 def all_choices(found: Structure) -> tuple[Choice, ...]:
