@@ -27,6 +27,7 @@ from tasks import TASKS
 RESULTS = Path(__file__).parent / "results" / "constants.md"
 PACKAGE = "hindsight_rl.structure"
 CONTINUOUS = [name for name, task in TASKS.items() if task.status == "open" and task.family != "discrete"]
+LABELS = ("SCALAR", "UNCLEAR_AXIS")  # numbers that only name something
 NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 Options = dict[str, Any]
 
@@ -60,7 +61,7 @@ def constants() -> Iterator[tuple[str, float, list[ModuleType]]]:
     for name in names:
         holders = [module for module in modules if name in vars(module)]
         value = vars(holders[0])[name]
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int | float) and not isinstance(value, bool) and name not in LABELS:
             yield name, value, holders
 
 

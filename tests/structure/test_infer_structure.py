@@ -167,6 +167,15 @@ def test_a_mirror_that_follows_from_a_quarter_turn_holds_and_hides_places_too(tu
     assert _hidden_columns(range(5), [4], contact, symmetries) == hidden
 
 
+def test_of_symmetries_with_a_refuted_product_the_least_certain_is_left_out():
+    texts = ("g0=-g0 a0=-a0", "g1=-g1 a1=-a1", "g0=-g1 g1=g0 a0=-a1 a1=a0")
+    axes, losses = [(0,), (1,), (0, 1)], [1.0, 0.0, 0.1]
+    tested = [SymmetryVerdict(*each) for each in zip(axes, texts, [Difference(loss, 0.1) for loss in losses], strict=True)]
+    found = with_consequences(tested, [Symmetry.parse(text, SPEC) for text in texts])
+    assert [each.holds for each in found] == [False, True, False]
+    assert [each.verdict for each in found] == ["does not hold", "holds", "is uncertain, so it is not used"]
+
+
 def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(inferred):
     reached = inferred[0]
     hit = replace(reached, contact=replace(reached.contact, in_reach=0.1), time_limit=50)

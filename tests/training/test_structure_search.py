@@ -41,7 +41,7 @@ def train(steps, **options):
 def make_poor(trainer, search, monkeypatch):
     """Let the agent of a run be one that may be replaced."""
     monkeypatch.setattr(trainer.counts, "env_steps", 5_000)
-    monkeypatch.setattr(search, "_may_replace_agent", lambda run: True)
+    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: True)
 
 
 def found_by_steps(**values):
@@ -216,7 +216,8 @@ def test_a_subgoal_is_taken_once_the_tool_reaches_most_goals(inferred, monkeypat
 def test_a_mirror_that_a_later_look_finds_is_used(inferred, monkeypatch):
     search, taken, infer = inferred.trainer.search, [], inferred.trainer.search._infer
     n_seeking = search.state.random_episodes + search.state.probing_episodes
-    monkeypatch.setattr(search, "state", replace(search.state))
+    known = search.state.found.with_option("symmetries", [])
+    monkeypatch.setattr(search, "state", replace(search.state, found=known))
     monkeypatch.setattr(search, "_infer", lambda *parts: replace(infer(*parts), symmetries=(HOLDING,)))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
     make_poor(inferred.trainer, search, monkeypatch)
@@ -232,7 +233,7 @@ def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inf
     found = replace(search._infer(inferred.trainer.buffer.timeline.episodes()), symmetries=(HOLDING,), hidden=(4, 5))
     monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
     monkeypatch.setattr(search, "_infer", lambda *parts: asked.append(parts[-1]) or found)
-    monkeypatch.setattr(search, "_may_replace_agent", lambda run: False)
+    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: False)
     search._test_again(inferred.trainer, [])
     assert asked == [(4,)]
     values = {choice.option: choice.value for choice in search.state.found.structure}
@@ -250,6 +251,7 @@ def successes(n_failures, n_successes, *later):
 def test_a_contact_that_a_later_look_finds_is_probed_if_the_agent_is_poor(inferred, monkeypatch, success, is_probed):
     search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
     monkeypatch.setattr(inferred.trainer, "success", success)
+    monkeypatch.setattr(inferred.trainer.counts, "env_steps", 5_000)
     episodes = episodes[: search.state.random_episodes]
     monkeypatch.setattr(search, "state", replace(search.state, random_episodes=0, probing_episodes=0, probing=None))
     search._refine(inferred.trainer, episodes)
@@ -561,7 +563,7 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
 )
 def test_what_is_found_late_replaces_only_a_poor_agent(inferred, monkeypatch, is_poor, option, outcome):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
-    counts = replace(trainer.counts, due_updates=0.0)
+    counts = replace(trainer.counts, due_updates=0.0, env_steps=5_000)
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "success", successes(50, 0) if is_poor else successes(15, 0))
     monkeypatch.setattr(trainer, "rebuild", lambda parts, *others: rebuilt.append((parts[0], others[-1])))

@@ -42,18 +42,26 @@ class SymmetryVerdict:
     loss: Difference
     n_tested: int = 1
     objects: tuple[int, ...] = ()  # that are exchanged
-    follows: bool = False  # from others that hold
-    column: int | None = None  # whose change decides; None: the displacements of objects and tool
+    is_product: bool | None = None  # of those that hold together; None: not known yet
+    column: int | None = None  # that refutes it
 
     @property
     def holds(self) -> bool:
-        """Whether it follows, or transformed steps are predicted about as well as the steps themselves, for certain."""
-        return self.follows or self.loss.is_below(SYMMETRY_MARGIN, self.n_tested)
+        """Whether it is used: transformed steps are predicted about as well as the steps themselves, for certain.
+
+        Or it follows from others that are used. If a product of it and others is refuted, it may be left out.
+        """
+        return self.loss.is_below(SYMMETRY_MARGIN, self.n_tested) if self.is_product is None else self.is_product
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether transformed steps are predicted worse for certain."""
+        return self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
 
     @property
     def is_uncertain(self) -> bool:
         """Whether more steps are needed to tell."""
-        return not self.holds and not self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
+        return not self.holds and not self.is_refuted
 
     @property
     def name(self) -> str:
@@ -68,8 +76,9 @@ class SymmetryVerdict:
     @property
     def verdict(self) -> str:
         """In a few words. What is uncertain is not used."""
-        refuted = "is uncertain, so it is not used" if self.is_uncertain else "does not hold"
-        return "follows from others" if self.follows else "holds" if self.holds else refuted
+        if self.holds:
+            return "holds" if self.loss.is_below(SYMMETRY_MARGIN, self.n_tested) else "follows from others"
+        return "does not hold" if self.is_refuted else "is uncertain, so it is not used"
 
     def reason(self) -> str:
         """Return the figures that decide."""
@@ -214,8 +223,8 @@ class SymmetryFinder:
     def _loss(self, symmetry: Symmetry) -> tuple[Difference, int | None]:
         """Return how much worse transformed steps are predicted than the steps themselves, and None.
 
-        Objects and tool count together. If the change of another visible column is predicted worse still, as of a key that
-        lies on one side, that counts, and the second value is the column.
+        That is the displacement of objects and tool, or the change of the other visible columns if that is predicted worse
+        still. If one column is certain to refute the symmetry, as of a key that lies on one side, the second value is it.
         """
         seen, action = symmetry.observation.apply(self._seen), symmetry.action.apply(self._action)
         displacements = [symmetry.goal.apply_to_displacements(each) for each in self._displacements]
@@ -224,7 +233,7 @@ class SymmetryFinder:
             inputs_of(seen, action, self._visible, self._contact),
             sum(each.shape[1] for each in displacements),
         )
-        loss, target = self._model.growth(inputs, np.column_stack([*displacements, changes]), n_first)
+        loss, target = self._model.growth(inputs, np.column_stack([*displacements, changes]), n_first, SYMMETRY_MARGIN)
         return loss, None if target is None else self._others[target - n_first]
 
     def _test(self, axes: tuple[int, ...], symmetry: Symmetry, objects: tuple[int, ...], n_tested: int) -> SymmetryVerdict:
@@ -235,17 +244,20 @@ class SymmetryFinder:
 
 
 def with_consequences(tested: Sequence[SymmetryVerdict], symmetries: Sequence[Symmetry]) -> list[SymmetryVerdict]:
-    """Return the verdicts. What is a product of symmetries that hold holds too: sampled batches contain it."""
-    holding = [symmetry for verdict, symmetry in zip(tested, symmetries, strict=True) if verdict.holds]
-    if not holding:
-        return list(tested)
-    identity = Symmetry.identity(*(len(part.source) for part in holding[0].parts))
-    group, largest_offset = generate_group(holding, identity), max(each.largest_offset for each in holding)
-    follows = [any(each.is_same(element, largest_offset) for element in group) for each in symmetries]
-    return [
-        replace(verdict, follows=is_product and not verdict.holds)
-        for verdict, is_product in zip(tested, follows, strict=True)
-    ]
+    """Return the verdicts. What is a product of symmetries that hold holds too: sampled batches contain it.
+
+    If a product is refuted, one of its factors fits by accident: the least certain one of those that hold is left out.
+    """
+    sizes = [len(part.source) for part in symmetries[0].parts] if symmetries else []
+    holding = sorted((k for k, verdict in enumerate(tested) if verdict.holds), key=lambda k: tested[k].loss.interval(1)[1])
+    while holding:
+        chosen = [symmetries[k] for k in holding]
+        group, largest_offset = generate_group(chosen, Symmetry.identity(*sizes)), max(s.largest_offset for s in chosen)
+        products = [any(each.is_same(element, largest_offset) for element in group) for each in symmetries]
+        if not any(is_product and verdict.is_refuted for is_product, verdict in zip(products, tested, strict=True)):
+            return [replace(verdict, is_product=product) for verdict, product in zip(tested, products, strict=True)]
+        holding.pop()
+    return [replace(verdict, is_product=False) for verdict in tested]
 
 
 def _exchange(transform: AffineMap, i: int, j: int, factor: float) -> None:

@@ -294,7 +294,7 @@ def find_sequence(
     each = steps.of_objects(objects)
     tool = find_tool(Steps.join(each), controlled, units)
     touched = [len(find_onsets(one)) > 0 for one in each]
-    if tool is None:
+    if tool is None or not any(touched):
         return None
     of_objects = [tuple(copies.complete[k] for k in dimensions) for dimensions in objects]
     nearest = measure_contact(each[touched.index(True)], tool, of_objects[touched.index(True)])

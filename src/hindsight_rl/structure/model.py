@@ -91,27 +91,30 @@ class DisplacementModel:
         """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps."""
         return self._difference(self._losses(inputs, targets))
 
-    def growth(self, inputs: Array, targets: Array, n_first: int) -> tuple[Difference, int | None]:
-        """Return how the loss of the first `n_first` targets differs, and None; or that of another target that grows more.
+    def growth(self, inputs: Array, targets: Array, n_first: int, margin: float) -> tuple[Difference, int | None]:
+        """Return how the loss of the first `n_first` targets differs, or that of the others if it grows more.
 
-        The others count one by one, relative to their variance: some may be predicted well, some are noise. Then the second
-        value is the number of that target.
+        The others count relative to the variance of each: some are predicted well, some are noise. If one of them grows by
+        more than `margin` for certain, it alone counts, and the second value is its number. Otherwise that is None.
         """
         before, after = (
             np.square(each) for each in (self._errors(self.inputs, self.targets), self._errors(inputs, targets))
         )
         first, n_episodes = slice(n_first), self._episode[-1] + 1
         usual = before[:, first].mean(1)
-        worst: tuple[Difference, int | None] = (
-            self._relative(after[:, first].mean(1) - usual, usual.sum() / n_episodes),
-            None,
-        )
-        for column in range(n_first, before.shape[1]):
-            variance = np.square(self._clipped(self.targets)[:, column]).sum() / n_episodes
-            if variance > 0:  # not constant in each episode
-                each = self._relative(after[:, column] - before[:, column], variance)
-                worst = max(worst, (each, column), key=lambda found: found[0].mean + found[0].error)
-        return worst
+        of_first = self._relative(after[:, first].mean(1) - usual, usual.sum() / n_episodes)
+        variance = np.square(self._clipped(self.targets)).sum(0) / n_episodes
+        others = [
+            column for column in range(n_first, before.shape[1]) if variance[column] > 0
+        ]  # 0: constant in each episode
+        each = {column: self._relative(after[:, column] - before[:, column], variance[column]) for column in others}
+        if refuting := [column for column in others if each[column].is_above(margin, len(others))]:
+            worst = max(refuting, key=lambda column: each[column].mean)
+            return each[worst], worst
+        if not others:
+            return of_first, None
+        scaled = (after[:, others] - before[:, others]) / variance[others]
+        return max(of_first, self._relative(scaled.mean(1), 1.0), key=lambda found: found.mean + found.error), None
 
     def without(self, columns: Array | list[int]) -> Difference:
         """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""

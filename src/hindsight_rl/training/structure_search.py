@@ -222,16 +222,14 @@ class StructureSearch:
             self._test_again(run, episodes)
         else:
             found = infer_structure(episodes, self._spec, known=self.state.found.value("symmetries", ()))
-            if found.contact is not None and self._may_replace_agent(run):
+            if found.contact is not None and _may_be_replaced(run):
                 self._probe(run, episodes, found, found.contact)
                 return
             # what is found late does not change an agent that improves
             if found.mirrors is not None and (is_poor or before.flat().get("symmetries")):
                 self._take_symmetries(found)
         self._adopt(run, self.state.found)
-        # the next waypoint or tolerance is soon learned; paths are missing, or exactness, which exploration spoils
-        is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
-        if may_be_stuck and not is_local and run.settings == before and is_poor and run.counts.env_steps >= AGAIN_FROM:
+        if may_be_stuck and run.settings == before and is_poor and _may_be_replaced(run):
             self._replace_agent(run, before)
 
     def _take_endings(self) -> None:
@@ -245,7 +243,7 @@ class StructureSearch:
         """
         if not self.state.has_contact:
             return
-        known, may_replace = self.state.found, run.counts.env_steps >= AGAIN_FROM and self._may_replace_agent(run)
+        known, may_replace = self.state.found, _may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
         found = self._infer(episodes, len(episodes), shown, None if may_replace else hidden)
@@ -267,8 +265,10 @@ class StructureSearch:
         self.state.found = self.state.found.with_option("symmetries", found.choices())
 
     def _take(self, run: RunState, found: Structure) -> None:
-        self._explain(found)
-        self._adopt(run, replace(self.state.found, structure=all_choices(found)))
+        wanted = replace(self.state.found, structure=all_choices(found))
+        self._adopt(run, wanted)
+        if self.state.found == wanted:
+            self._explain(found)
 
     def _explain(self, found: Structure) -> None:
         self.state.missing, self.state.findings = tuple(explain_missing(found)), tuple(explain_findings(found))
@@ -280,17 +280,13 @@ class StructureSearch:
         """
         settings = self._resolve(found)
         if settings != run.settings:
-            if self._may_replace_agent(run):
+            if _may_be_replaced(run):
                 self._replace_agent(run, settings)
             elif settings.agent_options == run.settings.agent_options:
                 run.rebuild(self._build(settings, run.agent, None), settings)
             else:
                 return
         self.state.found, run.settings = found, settings  # they may be equal for other reasons
-
-    def _may_replace_agent(self, run: RunState) -> bool:
-        """Whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve."""
-        return _has_not_learned(run) or run.success.is_below(POOR)
 
     def _replace_agent(self, run: RunState, settings: Settings) -> None:
         """Go on with a new agent, which makes catch-up updates for those of the one before it."""
@@ -323,6 +319,16 @@ def _infer_range(
 def all_choices(found: Structure) -> tuple[Choice, ...]:
     """Return the options that follow from what was found: those of presets for its features, then its structure."""
     return *preset_choices(found.features(), found.measures()), *found.choices()
+
+
+def _may_be_replaced(run: RunState) -> bool:
+    """Return whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve.
+
+    With waypoints or graded rewards low success in training does not show that: paths are missing, or exactness.
+    """
+    is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
+    is_old = run.counts.env_steps >= AGAIN_FROM and not is_local
+    return _has_not_learned(run) or (is_old and run.success.is_below(POOR))
 
 
 def _why_new(run: RunState, settings: Settings) -> str:
