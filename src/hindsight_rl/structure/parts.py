@@ -119,15 +119,19 @@ def _size(steps: Steps) -> Array:
 
 
 def _waits(steps: Steps, is_moving: Array) -> Array:
-    """Return whether each of m dimensions rests in most steps, and first moves after a while in most episodes, (m,) bool.
+    """Return whether each of m dimensions rests in most steps, and waits for something in most episodes, (m,) bool.
 
-    is_moving: (N, m).
+    It waits if it first moves after a while, or rests in most steps before it moves for the last time: what breaks or falls
+    rests only after that. is_moving: (N, m).
     """
     starts = np.flatnonzero(steps.starts_episode)
     ends = np.append(starts[1:], len(steps))
-    motion = [is_moving[start:end] for start, end in zip(starts, ends, strict=True)]
-    first = np.array([np.where(each.any(0), each.argmax(0), BY_ITSELF) for each in motion])
-    return np.asarray(((~is_moving).mean(0) > MOSTLY) & ((first >= BY_ITSELF).mean(0) > MOSTLY))
+    waits = []
+    for motion in (is_moving[start:end] for start, end in zip(starts, ends, strict=True)):
+        first = np.where(motion.any(0), motion.argmax(0), BY_ITSELF)
+        n_until_last = len(motion) - motion[::-1].argmax(0)
+        waits.append((first >= BY_ITSELF) | (motion.sum(0) < MOSTLY * n_until_last))
+    return np.asarray(((~is_moving).mean(0) > MOSTLY) & (np.mean(waits, axis=0) > MOSTLY))
 
 
 def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:
