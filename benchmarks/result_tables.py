@@ -74,7 +74,8 @@ def headline_row(task: str, runs: Sequence[Line], peers: Sequence[Line]) -> str:
     else:
         numbers = [100 * float(run["final_success"]) for run in runs]
         extremes = between(min(numbers), max(numbers), " %")
-        steps = f"not solved: {quartiles(numbers)} % at {statistics.median(float(run['env_steps']) for run in runs):,.0f}"
+        end = statistics.median(float(run["env_steps"]) for run in runs)
+        steps = f"not solved: {quartiles(numbers)} %{of_episodes(runs)} at {end:,.0f}"
         time = duration(statistics.median(float(run["seconds"]) for run in runs))
     others = "; ".join(peer_text(agent, peers) for agent in dict.fromkeys(line["agent"] for line in peers))
     cells = (task, f"{len(solved)}/{len(runs)}", steps, extremes, time, others)
@@ -90,7 +91,14 @@ def peer_text(agent: str, peers: Sequence[Line]) -> str:
     if len(solved) == len(results):
         return f"{agent.upper()}: {quartiles(solved)} ({seeds})"
     success = quartiles([100 * float(result["final_success"]) for result in results])
-    return f"{agent.upper()}: {success} % at {max(int(result['env_steps']) for result in results):,} ({seeds})"
+    ends = [int(result["env_steps"]) for result in results]
+    return f"{agent.upper()}: {success} %{of_episodes(results)} at {between(min(ends), max(ends))} ({seeds})"
+
+
+def of_episodes(runs: Sequence[Line]) -> str:
+    """Return of how many episodes the last evaluations are, if some have fewer than 50."""
+    numbers = [int(run["eval_episodes"]) for run in runs]
+    return f" of {between(min(numbers), max(numbers))}" if min(numbers) < 50 else ""
 
 
 def quartiles(values: Sequence[float]) -> str:
@@ -149,9 +157,7 @@ def result_of_peer(curves: Sequence[Line], seed: str) -> Line:
 def row_of(task: str, learner: str, runs: Sequence[Line]) -> str:
     """Return a row of a table: medians, with the lowest and the highest value in brackets."""
     solved = [run for run in runs if run.get("steps_to_solve")]
-    last = summary([100 * float(run["final_success"]) for run in runs])
-    if len({run["eval_episodes"] for run in runs}) == 1 and int(runs[0]["eval_episodes"]) < 50:
-        last += f" of {runs[0]['eval_episodes']}"
+    last = summary([100 * float(run["final_success"]) for run in runs]) + of_episodes(runs)
     steps, seconds = "-", summary([float(run["seconds"]) for run in runs]) + ", whole run"
     if len(solved) == len(runs):
         steps = summary([total(run, "steps_to_solve") for run in solved])

@@ -72,8 +72,13 @@ def recipes_text() -> str:
 def recipe_text(name: str) -> str:
     """Return the section of a recipe."""
     patterns = ", ".join(f"`{pattern}`" for pattern in recipes.load_recipe(name).environments)
+    if not patterns:
+        is_chosen = name == recipes.find_recipe(None).name
+        patterns = (
+            "environments that no other recipe names" if is_chosen else f"comparisons. Only `--recipe {name}` selects it"
+        )
     text = (resources.files(recipes) / f"{name}.toml").read_text(encoding="utf-8")
-    return f"## {name}\n\nFor {patterns or 'environments that no other recipe names'}.\n\n```toml\n{text}```\n"
+    return f"## {name}\n\nFor {patterns}.\n\n```toml\n{text}```\n"
 
 
 def presets_text() -> str:
