@@ -69,7 +69,7 @@ def test_a_body_that_comes_to_rest_is_no_object():
 
 
 def test_an_object_that_settles_at_the_start_waits_until_it_is_touched():
-    """Each episode it falls for a step, rests for six, and is pushed for one. A body that breaks rests only after it moved."""
+    """It falls for a step, rests for six, and is pushed for one. A body that breaks rests only after it moved."""
     settles = np.array([[0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2]]).T
     assert kinds(settles, settles) == [((0,), "object")]
     breaks = np.array([[0, 1, 2, 3, 4, 4, 4, 4, 4, 4, 4]]).T
