@@ -20,7 +20,7 @@ import numpy as np
 
 from hindsight_rl.report.run import Run, find_runs, read_run
 from hindsight_rl.report.write import result_of
-from hindsight_rl.storage import csv_text
+from hindsight_rl.storage import write_csv
 from result_tables import RESULTS, Line, read
 
 mpl.use("svg")
@@ -76,7 +76,9 @@ def merge(path: Path, key: Sequence[str], new: Sequence[Line]) -> list[Line]:
     lines = [{column: str(value) for column, value in line.items()} for line in new]
     replaced = {tuple(line[column] for column in key) for line in lines}
     lines = [line for line in read(path) if tuple(line[column] for column in key) not in replaced] + lines
-    path.write_text(csv_text(lines), encoding="utf-8")
+    columns = list(dict.fromkeys(column for line in lines for column in line))  # new ones last
+    lines = [dict.fromkeys(columns, "") | line for line in lines]
+    write_csv(path, columns, lines)
     return lines
 
 
