@@ -10,7 +10,6 @@ seed; what is there already is not run again. The preset "none" is the default, 
 from __future__ import annotations
 
 import argparse
-import csv
 import subprocess
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ from hindsight_rl import HER
 from hindsight_rl.recipes import presets
 from hindsight_rl.recipes.presets import Preset, load_preset
 from hindsight_rl.records.statistics import first_solved
+from proving_ground import EPISODES, EVALUATIONS, append, rows
 from tasks import TASKS
 
 RESULTS = Path(__file__).parent / "results" / "presets.csv"
@@ -32,7 +32,6 @@ TASKS_OF = {  # open tasks that have the feature
     "body": ("TwoCars-v0", "PlaneDrone-v0"),
     "dense_reward": ("DenseReach-v0",),
 }
-EVALUATIONS, EPISODES = 20, 200  # as in the proving ground
 
 
 def main() -> None:
@@ -46,7 +45,7 @@ def main() -> None:
             for task in TASKS_OF[name]:
                 for without in ("none", name):
                     if (without, task, str(seed)) not in known():
-                        append(run(without, task, seed))
+                        append(RESULTS, COLUMNS, run(without, task, seed))
 
 
 def run(without: str, task: str, seed: int) -> dict[str, object]:
@@ -70,20 +69,7 @@ def run(without: str, task: str, seed: int) -> dict[str, object]:
 
 def known() -> set[tuple[str, str, str]]:
     """Return preset, task and seed of each run so far."""
-    if not RESULTS.exists():
-        return set()
-    with RESULTS.open(newline="", encoding="utf-8") as file:
-        return {(line["preset"], line["task"], line["seed"]) for line in csv.DictReader(file)}
-
-
-def append(line: dict[str, object]) -> None:
-    """Add a line to the results, after the header if the file is new."""
-    is_new = not RESULTS.exists()
-    with RESULTS.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow(line)
+    return {(line["preset"], line["task"], line["seed"]) for line in rows(RESULTS)}
 
 
 if __name__ == "__main__":

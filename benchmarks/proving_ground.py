@@ -62,7 +62,7 @@ def main() -> None:
     commit = subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=FOLDER, text=True).strip()
     with ThreadPoolExecutor(given.jobs) as pool:
         for line in pool.map(lambda each: run(*each, given.runs / given.label), missing):
-            append({"label": given.label, "commit": commit} | line)
+            append(RESULTS, COLUMNS, {"label": given.label, "commit": commit} | line)
             print(*(line[name] for name in ("task", "variant", "seed", "success", "steps_to_solve", "error")), flush=True)
     table = "\n".join(table_of([line for line in read() if line["label"] == given.label]))
     RESULTS.with_name(f"proving_ground_{given.label}.md").write_text(table + "\n", encoding="utf-8")
@@ -153,11 +153,11 @@ def read() -> list[Line]:
     return rows(RESULTS)
 
 
-def append(line: Line) -> None:
-    """Add a line to the results, after the header if the file is new."""
-    is_new = not RESULTS.exists()
-    with RESULTS.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+def append(path: Path, columns: Sequence[str], line: Line) -> None:
+    """Add a line to a CSV file, after the header if the file is new."""
+    is_new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         if is_new:
             writer.writeheader()
         writer.writerow(line)
