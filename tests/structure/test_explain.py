@@ -2,8 +2,9 @@
 
 import pytest
 
-from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.model import Difference
+from hindsight_rl.structure.symmetries import Candidate, SymmetryVerdict
+from hindsight_rl.task_structure.symmetries import Symmetry
 
 
 def test_a_difference_says_both_errors_and_the_interval_that_decides():
@@ -18,6 +19,7 @@ def test_a_difference_says_both_errors_and_the_interval_that_decides():
     ("mean", "verdict"), [(0.1, "holds"), (0.3, "is uncertain, so it is not used"), (0.6, "does not hold")]
 )
 def test_a_symmetry_is_uncertain_if_its_interval_has_the_limit_inside(mean, verdict):
-    symmetry = SymmetryVerdict((0,), "g0=-g0", Difference(mean, error=0.1, loss=0.2))
+    candidate = Candidate("mirror of axis 0", Symmetry.identity(1, 1, 1))
+    symmetry = SymmetryVerdict(candidate, "g0=-g0", Difference(mean, error=0.1, loss=0.2))
     assert symmetry.verdict == verdict
     assert symmetry.evidence().startswith(f"mirror of axis 0 {verdict}: held-out error")

@@ -9,13 +9,13 @@ from hindsight_rl.options import STRUCTURE
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
-from hindsight_rl.structure.axis_symmetries import SymmetryVerdict, with_consequences
 from hindsight_rl.structure.contact import is_at_task
 from hindsight_rl.structure.infer import _hidden_columns
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
 from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.symmetries import Candidate, SymmetryVerdict, with_consequences
 from hindsight_rl.task_structure.subgoals import Subgoals
 from hindsight_rl.task_structure.symmetries import Symmetry, SymmetryGroup
 
@@ -81,7 +81,7 @@ def test_noise_constants_and_places_are_hidden_and_the_gap_is_not(inferred):
 
 def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):
     structure = inferred[0]
-    assert [(symmetry.axes, symmetry.holds) for symmetry in structure.symmetries] == [
+    assert [(symmetry.candidate.axes, symmetry.holds) for symmetry in structure.symmetries] == [
         ((0,), True),
         ((1,), True),
         ((0, 1), True),
@@ -116,7 +116,7 @@ def test_columns_of_which_the_axis_is_unclear_get_the_sign_that_fits(inferred):
     _, episodes, probing = inferred
     (noise,) = COLUMNS["noise"]
     shown = infer_structure(episodes, SPEC, probing, hidden=())
-    assert [(symmetry.axes, symmetry.holds) for symmetry in shown.symmetries] == [((0,), True), ((1,), True)]
+    assert [symmetry.holds for symmetry in shown.symmetries] == [True] * 3
     few = infer_structure(episodes, SPEC, probing, hidden=(*COLUMNS["velocity"], noise))
     assert [symmetry.holds for symmetry in few.symmetries] == [True] * 3
     assert not any(f"o{column}=" in symmetry.text for symmetry in few.symmetries for column in COLUMNS["velocity"])
@@ -130,7 +130,7 @@ def test_a_mirror_that_fails_only_beyond_the_goals_holds():
 
 def test_a_false_mirror_does_not_hold():
     structure = structure_of(world=Sloping(0))[0]
-    assert [(symmetry.axes, symmetry.holds) for symmetry in structure.symmetries] == [
+    assert [(symmetry.candidate.axes, symmetry.holds) for symmetry in structure.symmetries] == [
         ((0,), False),
         ((1,), True),
         ((0, 1), False),
@@ -151,29 +151,34 @@ def test_steps_at_the_task_are_those_where_goals_and_starts_lie_and_within_conta
     assert is_at_task(Steps.from_episodes([episode]), contact).tolist() == [True, True, True, False, False]
 
 
+def symmetries_with(losses, distance):
+    """The mirror of each of two axes, and the quarter turn."""
+    texts = {(0,): "g0=-g0 a0=-a0", (1,): "g1=-g1 a1=-a1", (0, 1): "g0=-g1 g1=g0 a0=-a1 a1=a0"}
+    return [
+        SymmetryVerdict(Candidate("it", Symmetry.parse(text, SPEC), axes), text, Difference(loss, 0.1), distance=distance)
+        for (axes, text), loss in zip(texts.items(), losses, strict=True)
+    ]
+
+
 @pytest.mark.parametrize(("turn_loss", "hidden"), [(0.0, (0, 1, 2, 3)), (1.0, (1, 3))])
 def test_a_mirror_that_follows_from_a_quarter_turn_holds_and_hides_places_too(turn_loss, hidden):
     """The mirror of the second axis and x -> -y, y -> x make the mirror of the first axis."""
     contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0)
-    tested = [
-        SymmetryVerdict((0,), "", Difference(0.3, 0.1)),
-        SymmetryVerdict((1,), "", Difference(0.0, 0.1)),
-        SymmetryVerdict((0, 1), "", Difference(turn_loss, 0.1)),
-    ]
-    texts = ("g0=-g0 a0=-a0", "g1=-g1 a1=-a1", "g0=-g1 g1=g0 a0=-a1 a1=a0")
-    symmetries = with_consequences(tested, [Symmetry.parse(text, SPEC) for text in texts])
+    symmetries = with_consequences(symmetries_with([0.3, 0.0, turn_loss], 0.0))
     assert [each.holds for each in symmetries] == [turn_loss == 0, True, turn_loss == 0]
     assert symmetries[0].verdict == ("follows from others" if turn_loss == 0 else "is uncertain, so it is not used")
     assert _hidden_columns(range(5), [4], contact, symmetries) == hidden
 
 
 def test_of_symmetries_with_a_refuted_product_the_least_certain_is_left_out():
-    texts = ("g0=-g0 a0=-a0", "g1=-g1 a1=-a1", "g0=-g1 g1=g0 a0=-a1 a1=a0")
-    axes, losses = [(0,), (1,), (0, 1)], [1.0, 0.0, 0.1]
-    tested = [SymmetryVerdict(*each) for each in zip(axes, texts, [Difference(loss, 0.1) for loss in losses], strict=True)]
-    found = with_consequences(tested, [Symmetry.parse(text, SPEC) for text in texts])
+    found = with_consequences(symmetries_with([1.0, 0.0, 0.1], 0.0))
     assert [each.holds for each in found] == [False, True, False]
     assert [each.verdict for each in found] == ["does not hold", "holds", "is uncertain, so it is not used"]
+
+
+def test_where_walls_may_be_an_uncertain_symmetry_follows_from_no_others():
+    found = with_consequences(symmetries_with([0.3, 0.0, 0.1], 1.0))
+    assert [each.holds for each in found] == [False, True, False]
 
 
 def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(inferred):

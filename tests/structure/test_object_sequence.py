@@ -74,7 +74,7 @@ def test_each_object_has_a_subgoal(inferred):
 
 def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
     structure = inferred[0]
-    assert [(symmetry.axes, symmetry.objects) for symmetry in structure.symmetries] == [
+    assert [(symmetry.candidate.axes, symmetry.candidate.objects) for symmetry in structure.symmetries] == [
         ((0,), ()),
         ((1,), ()),
         ((0, 1), ()),

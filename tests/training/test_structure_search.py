@@ -14,9 +14,11 @@ from hindsight_rl.commands.train import Training
 from hindsight_rl.errors import OptionError
 from hindsight_rl.options import Choice, Settings
 from hindsight_rl.recipes.files import save_recipe
+from hindsight_rl.records import ArraySpec, GoalSpec
 from hindsight_rl.rollout.collect import play_episode
-from hindsight_rl.structure.axis_symmetries import SymmetryVerdict
 from hindsight_rl.structure.model import Difference
+from hindsight_rl.structure.symmetries import Candidate, SymmetryVerdict
+from hindsight_rl.task_structure.symmetries import Symmetry
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 from hindsight_rl.training.events import JobFinished
@@ -28,7 +30,6 @@ from hindsight_rl.training.saved_model import SavedModel
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push, PushBoth
 
-HOLDING = SymmetryVerdict((0,), "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0", Difference(0.0, 0.1))
 FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05, "random_steps": 120, "capacity": 10_000}
 
 
@@ -136,6 +137,8 @@ def test_the_search_tests_symmetries_with_the_columns_that_the_networks_see(monk
 SAME = "reach achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.3"
 OTHER = "reach achieved=1,0 goal=2,3 tolerance=0.1 switch_distance=0.3"  # x is compared with y
 MIRROR = "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0"
+SPEC = GoalSpec(*(ArraySpec((size,), "float64") for size in (6, 2, 2)))
+HOLDING = SymmetryVerdict(Candidate("mirror of axis 0", Symmetry.parse(MIRROR, SPEC), (0,)), MIRROR, Difference(0.0, 0.1))
 
 
 @pytest.mark.parametrize(
@@ -238,7 +241,7 @@ def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inf
     assert asked == [(4,)]
     values = {choice.option: choice.value for choice in search.state.found.structure}
     assert values == {"hidden_observation": (4,), "noise": 0.2, "symmetries": (HOLDING.text,)}
-    assert [finding.name for finding in search.state.findings if finding.kind == "symmetry"] == [HOLDING.name]
+    assert [finding.name for finding in search.state.findings if finding.kind == "symmetry"] == [HOLDING.candidate.name]
 
 
 def successes(n_failures, n_successes, *later):
@@ -531,9 +534,9 @@ def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
 
 
 def sliding(mirrors):
-    """What inference finds of a task without an object: these mirrors."""
+    """What inference finds of a task without an object: these symmetries."""
     choices = [Choice("symmetries", mirrors, "seen")] if mirrors else []
-    return SimpleNamespace(contact=None, mirrors=mirrors, choices=lambda: choices)
+    return SimpleNamespace(contact=None, symmetries=mirrors, choices=lambda: choices)
 
 
 @pytest.mark.parametrize(

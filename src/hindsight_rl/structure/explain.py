@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..records import Finding, FindingKind
-from .axis_symmetries import SYMMETRY_MARGIN
 from .columns import listed
 from .contact import MIN_MOVED, MIN_ONSETS, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 from .model import COLUMN_MARGIN, Difference, Relevance
 from .steps import MOSTLY
+from .symmetries import SYMMETRY_MARGIN
 
 
 def explain_findings(found: Structure) -> list[Finding]:
@@ -109,10 +109,7 @@ def _contacts(found: Structure) -> Iterator[Finding]:
 def _symmetries(found: Structure) -> Iterator[Finding]:
     for tested in found.symmetries:
         reason, n = tested.reason(), tested.n_tested
-        yield _tested("symmetry", tested.name, tested.verdict, reason, tested.loss, n, SYMMETRY_MARGIN)
-    for mirror in found.mirrors or ():
-        name = f"mirror {mirror.text}"
-        yield _tested("symmetry", name, "holds", mirror.evidence(), mirror.loss, 1, SYMMETRY_MARGIN)
+        yield _tested("symmetry", tested.candidate.name, tested.verdict, reason, tested.loss, n, SYMMETRY_MARGIN)
 
 
 def _tested(
@@ -134,13 +131,12 @@ def explain_missing(found: Structure) -> list[str]:
 def _mirrors(found: Structure) -> Iterator[str]:
     if found.parts.has_object or not found.copies.is_complete:
         yield "no symmetries: they are looked for where columns show all dimensions of the goal, and these rarely rest"
-    elif found.mirrors is None:
+    elif not found.symmetries:
         yield (
             f"no mirrors yet: {FEWEST_EPISODES} episodes that visit each position more than once are needed, and at most "
-            f"{MOST_GROUPS} groups of columns and actions that change their signs together"
+            f"{MOST_GROUPS} groups of columns and actions that change their signs together, each of which matters"
         )
-    elif not found.mirrors:
-        yield "no mirrors: with each change of signs displacements are predicted worse, or positions were not visited"
+    yield from (symmetry.evidence() for symmetry in found.symmetries if not symmetry.holds)
 
 
 def _why_no_object(found: Structure) -> str:
@@ -189,6 +185,4 @@ def _with_contact(found: Structure) -> Iterator[str]:
         yield f"it is uncertain whether columns {listed(columns)} matter, so they stay: {evidence}"
     if not found.symmetries:
         yield "no symmetries: along no axis do goals lie on both sides of the position where the tool starts"
-    for symmetry in found.symmetries:
-        if not symmetry.holds:
-            yield symmetry.evidence()
+    yield from (symmetry.evidence() for symmetry in found.symmetries if not symmetry.holds)

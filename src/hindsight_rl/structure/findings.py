@@ -9,13 +9,12 @@ import numpy as np
 
 from ..options import Choice, Feature
 from ..records.exploration import Probing
-from .axis_symmetries import SymmetryVerdict
 from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units
 from .contact import Contact, ObjectSequence, missing_differences
-from .mirrors import Mirror
 from .model import Relevance
 from .parts import Parts, Workspace
 from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
+from .symmetries import SymmetryVerdict, generators
 
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 MANY_LEVELS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower
@@ -32,12 +31,11 @@ class Structure:
     sequence: of several objects, or of one beside a body; `contact` is then its joint one.
     time_limit: of an episode, in steps.
     action_range: of a task without an object whose goals are far away; None if it was not tested.
-    mirrors: of a task without an object; None if too little was visited, or too many columns were seen.
+    symmetries: that were tested; none if too little was seen for that.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
-    unclear: visible columns of which it is not clear how a mirror changes them.
     """
 
     units: Units
@@ -58,8 +56,6 @@ class Structure:
     hidden: tuple[int, ...] = ()
     symmetries: tuple[SymmetryVerdict, ...] = ()
     action_range: ActionRange | None = None
-    mirrors: tuple[Mirror, ...] | None = None
-    unclear: tuple[int, ...] = ()
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
@@ -117,10 +113,9 @@ class Structure:
         found = [*self._without_object(), *self._with_contact(), *self._hidden_columns()]
         if self.workspace is not None and self.workspace.is_left:
             found += [Choice(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
-        holds = [symmetry for symmetry in self.symmetries if symmetry.holds]
-        if holds:
+        if used := generators(self.symmetries):
             evidence = "; ".join(symmetry.evidence() for symmetry in self.symmetries)
-            found.append(Choice("symmetries", tuple(symmetry.text for symmetry in holds), evidence))
+            found.append(Choice("symmetries", tuple(symmetry.text for symmetry in used), evidence))
         return found
 
     def _without_object(self) -> Iterator[Choice]:
@@ -133,9 +128,6 @@ class Structure:
         if self.copies.is_complete:
             evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
             yield Choice("hidden_goal", self._whole_goal, evidence)
-        if self.mirrors:
-            evidence = "; ".join(mirror.evidence() for mirror in self.mirrors)
-            yield Choice("symmetries", tuple(mirror.text for mirror in self.mirrors), evidence)
 
     @property
     def _is_graded(self) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 from ..errors import InputError
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..records.reward_scale import RewardOf
-from .axis_symmetries import SymmetryFinder, SymmetryVerdict
+from ..task_structure.symmetries import Symmetry
+from .axis_symmetries import AxisSymmetries
 from .columns import (
     GoalCopies,
     Units,
@@ -33,12 +34,13 @@ from .contact import (
     measure_sequence,
 )
 from .findings import Structure
-from .mirrors import Mirror, MirrorFinder
+from .mirrors import Mirrors
 from .model import Relevance, find_relevance
 from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, find_success_distance, has_dense_rewards, ignores_exchange
+from .symmetries import SymmetryVerdict
 
 
 def infer_structure(
@@ -56,7 +58,7 @@ def infer_structure(
     (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are
     positions along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is
     placed, and how far from a success most starts are.
-    known: mirrors that held before, of a task without an object.
+    known: symmetries that held before; they hold until they are refuted.
     hidden: columns that the networks do not see, if that is decided. Symmetries must then hold for all others. None: those
         that turn out to be needless.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
@@ -78,6 +80,7 @@ def infer_structure(
             contact = find_contact(steps, copies, controlled, units)
         of_object = tuple(copies.complete[k] for k in parts.objects[0])
         guesses = () if contact else guess_tools(steps.of_objects(parts.objects)[0], of_object, controlled, units)
+    held = [Symmetry.parse(text, spec) for text in known]
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
         units=units,
@@ -94,11 +97,11 @@ def infer_structure(
         sequence=sequence,
         time_limit=spec.max_episode_steps,
         tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
-        mirrors=_find_mirrors(steps, copies, constant, units, spec.action, known) if has_mirrors else None,
+        symmetries=_find_mirrors(steps, copies, constant, units, spec.action, held) if has_mirrors else (),
     )
     if contact is None or not probing:
         return found
-    return _with_probing(found, contact, episodes, probing, steps.noise, shown, compute_reward, hidden)
+    return _with_probing(found, contact, episodes, probing, steps.noise, shown, compute_reward, held, hidden)
 
 
 def _with_probing(
@@ -109,6 +112,7 @@ def _with_probing(
     noise: Array | None,
     shown: Sequence[int],
     compute_reward: RewardOf | None,
+    known: Sequence[Symmetry],
     hidden: Sequence[int] | None,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
@@ -121,26 +125,35 @@ def _with_probing(
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
     if sequence is None:
-        return _with_contact(
-            found, measure_contact(everything, contact.tool, contact.object_columns), everything, shown, hidden
-        )
+        contact = measure_contact(everything, contact.tool, contact.object_columns)
+        return _with_contact(found, contact, everything, shown, known, hidden)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, sequence.dimensions)
     sequence = measure_sequence(everything, sequence, distance)
-    found = _with_contact(replace(found, sequence=sequence), sequence.joint, everything, shown, hidden)
+    found = _with_contact(replace(found, sequence=sequence), sequence.joint, everything, shown, known, hidden)
     if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
         return found
-    return replace(found, symmetries=tuple(each for each in found.symmetries if not each.objects))
+    return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
 
 
 def _find_mirrors(
-    steps: Steps, copies: GoalCopies, constant: Sequence[int], units: Units, action: ArraySpec, known: Sequence[str]
-) -> tuple[Mirror, ...] | None:
+    steps: Steps,
+    copies: GoalCopies,
+    constant: Sequence[int],
+    units: Units,
+    action: ArraySpec,
+    known: Sequence[Symmetry],
+) -> tuple[SymmetryVerdict, ...]:
     low, high = action.bounds()
-    return MirrorFinder(steps, copies.complete, constant, units, np.isclose(-low, high).ravel()).find(known)
+    return tuple(Mirrors(steps, copies.complete, constant, units, np.isclose(-low, high).ravel(), known).find())
 
 
 def _with_contact(
-    found: Structure, contact: Contact, steps: Steps, shown: Sequence[int], hidden: Sequence[int] | None
+    found: Structure,
+    contact: Contact,
+    steps: Steps,
+    shown: Sequence[int],
+    known: Sequence[Symmetry],
+    hidden: Sequence[int] | None,
 ) -> Structure:
     """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
@@ -150,12 +163,12 @@ def _with_contact(
     relevance = find_relevance(steps, contact, live, may_be_needless) if may_be_needless else Relevance({}, (), None)
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
-    finder = SymmetryFinder(steps, visible, contact, controlled, found.units) if is_whole else None
-    symmetries = tuple(finder.find()) if finder else ()
+    symmetries: tuple[SymmetryVerdict, ...] = ()
+    if is_whole:
+        symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, known).find())
     may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.object_columns}]
     needless = _hidden_columns(may_hide, visible, contact, symmetries)
-    found = replace(found, contact=contact, relevance=relevance, hidden=needless)
-    return replace(found, symmetries=symmetries, unclear=finder.unclear if finder else ())
+    return replace(found, contact=contact, relevance=relevance, hidden=needless, symmetries=symmetries)
 
 
 def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:
@@ -182,7 +195,8 @@ def _hidden_columns(
 
     Along the other axes the position may matter (gravity, the edge of the reach), whatever a few steps show.
     """
-    mirrored = {symmetry.axes[0] for symmetry in symmetries if symmetry.holds and len(symmetry.axes) == 1}
+    holding = [symmetry.candidate.axes for symmetry in symmetries if symmetry.holds]
+    mirrored = {axes[0] for axes in holding if len(axes) == 1}
     n_axes = len(contact.axes)
     positions = {
         column: k % n_axes for columns in (contact.tool, contact.object_columns) for k, column in enumerate(columns)

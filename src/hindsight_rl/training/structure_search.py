@@ -190,6 +190,7 @@ class StructureSearch:
             seeking,
             shown,
             compute_reward=self._compute_reward,
+            known=self.state.found.value("symmetries", ()),
             hidden=self._hidden if hidden is None else hidden,
         )
 
@@ -226,7 +227,7 @@ class StructureSearch:
                 self._probe(run, episodes, found, found.contact)
                 return
             # what is found late does not change an agent that improves
-            if found.mirrors is not None and (is_poor or before.flat().get("symmetries")):
+            if found.symmetries and (is_poor or before.flat().get("symmetries")):
                 self._take_symmetries(found)
         self._adopt(run, self.state.found)
         if may_be_stuck and run.settings == before and is_poor and _may_be_replaced(run):

@@ -1,0 +1,211 @@
+"""Symmetries of a task: one test for all of them, with and without an object.
+
+Steps that a symmetry transforms must be predicted as well as the steps themselves. `axis_symmetries` and `mirrors` propose
+what is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..records import Array
+from ..task_structure.symmetries import Symmetry, generate_group
+from .columns import Units
+from .model import Difference, DisplacementModel
+from .steps import Steps
+
+# growth of the loss: one wrong sign adds 0.4 to 6, unless that sign hardly matters; true symmetries add up to 0.2
+SYMMETRY_MARGIN = 0.35
+# times the distance between visited positions: transformed positions may be so far from them; farther, there may be a wall
+UNVISITED = 1.4
+_USUAL = ("in transformed steps", "in the steps themselves")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A symmetry to test, in the units of the goal.
+
+    axes: of the goal: one for a mirror of an axis, two for a quarter turn, none for others.
+    objects: the numbers of two objects that are exchanged.
+    """
+
+    name: str
+    symmetry: Symmetry
+    axes: tuple[int, ...] = ()
+    objects: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SymmetryVerdict:
+    """Whether a symmetry holds. text: as `Symmetry.parse` reads it.
+
+    loss: how much worse transformed steps are predicted, by a model of the steps themselves.
+    n_tested: how many symmetries share one error rate.
+    column: that refutes it alone.
+    distance: from transformed to visited positions, divided by that between visited positions of different episodes.
+    is_known: whether it held before. Then it holds until it is refuted.
+    is_product: of symmetries that hold together; None: not known yet.
+    """
+
+    candidate: Candidate
+    text: str
+    loss: Difference
+    n_tested: int = 1
+    column: int | None = None
+    distance: float = 0.0
+    is_known: bool = False
+    is_product: bool | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is used: transformed steps are predicted about as well as the steps themselves, for certain.
+
+        Or it follows from others that are used. If a product of it and others cannot hold, it may be left out.
+        """
+        return self.is_certain if self.is_product is None else self.is_product
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the test alone accepts it."""
+        is_close = self.loss.is_below(SYMMETRY_MARGIN, self.n_tested) or self.is_known
+        return is_close and not self.is_refuted
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether transformed steps are predicted worse for certain, or lead where nobody was."""
+        return self.loss.is_above(SYMMETRY_MARGIN, self.n_tested) or self.distance > UNVISITED
+
+    @property
+    def may_follow(self) -> bool:
+        """Whether it may hold because others do. Where there may be walls, its own figures alone say so."""
+        return self.is_certain or not (self.is_refuted or self.distance)
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether more steps are needed to tell."""
+        return not self.holds and not self.is_refuted
+
+    @property
+    def verdict(self) -> str:
+        """In a few words. What is uncertain is not used."""
+        if self.holds:
+            return "holds" if self.is_certain else "follows from others"
+        return "does not hold" if self.is_refuted else "is uncertain, so it is not used"
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        return f"{self.candidate.name} {self.verdict}: {self.reason()}"
+
+    def reason(self) -> str:
+        """Return the figures that decide."""
+        if self.column is None:
+            reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
+        else:
+            growth = self.loss.in_percent(SYMMETRY_MARGIN, self.n_tested)
+            reason = f"in transformed steps the error of column {self.column} grows, relative to its variance, by {growth}"
+        if not self.distance:
+            return reason
+        return (
+            f"{reason}; transformed positions are {self.distance:.2f} times as far from visited positions as those are "
+            "from each other"
+        )
+
+
+class SymmetryTest:
+    """Tests symmetries on some of the steps of a task, in the units of the goal.
+
+    picked: the steps, (M,). visible: the columns that the networks see. positions: the column of each dimension of the
+    goal. tool: the column that meets each of them; none without an object.
+    """
+
+    def __init__(
+        self, steps: Steps, picked: Array, visible: Sequence[int], positions: Sequence[int], tool: Sequence[int] = ()
+    ) -> None:
+        self._visible, self._tool, self._positions = list(visible), list(tool), list(positions)
+        self.others = [column for column in visible if column not in {*tool, *positions}]
+        self._seen, self._action, self._changes = (each[picked] for each in (steps.observation, steps.action, steps.change))
+        self._displacements = [steps.displacement[picked], self._changes[:, self._tool]]
+        targets = np.column_stack([*self._displacements, self._changes[:, self.others]])
+        self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, steps.episode[picked])
+
+    def loss(self, symmetry: Symmetry) -> tuple[Difference, int | None]:
+        """Return how much worse transformed steps are predicted than the steps themselves, and None.
+
+        That is the displacement of goal and tool, or the change of the other visible columns if that is predicted worse
+        still. If one column is certain to refute the symmetry, as of a key that lies on one side, the second value is it.
+        """
+        inputs = self._inputs(symmetry.observation.apply(self._seen), symmetry.action.apply(self._action))
+        goal, _ = self._displacements
+        changes = symmetry.observation.apply_to_displacements(self._changes)
+        displacements = [symmetry.goal.apply_to_displacements(goal), changes[:, self._tool]]
+        n_first = sum(each.shape[1] for each in displacements)
+        targets = np.column_stack([*displacements, changes[:, self.others]])
+        loss, target = self.model.growth(inputs, targets, n_first, SYMMETRY_MARGIN)
+        return loss, None if target is None else self.others[target - n_first]
+
+    def verdicts(self, candidates: Sequence[Candidate], units: Units, known: Sequence[Symmetry]) -> list[SymmetryVerdict]:
+        """Test candidates. units: how the observation holds the columns. known: symmetries that held before.
+
+        Those that are clearly worse do not count for the error rate: there may be many of them.
+        """
+        tested = []
+        for candidate in candidates:
+            symmetry = candidate.symmetry
+            in_observation = symmetry.observation.from_units(units.factor, units.offset)
+            symmetry = replace(symmetry, observation=in_observation)
+            same = next((each for each in known if each.is_same(symmetry, symmetry.largest_offset)), None)
+            loss, column = self.loss(candidate.symmetry)
+            text = (same or symmetry).text()
+            tested.append(SymmetryVerdict(candidate, text, loss, column=column, is_known=same is not None))
+        n_likely = sum(verdict.loss.mean < SYMMETRY_MARGIN or verdict.is_known for verdict in tested)
+        return [replace(verdict, n_tested=max(n_likely, 1)) for verdict in tested]
+
+    def _inputs(self, observation: Array, action: Array) -> Array:
+        gap = observation[:, self._positions] - observation[:, self._tool] if self._tool else observation[:, :0]
+        return np.column_stack([observation[:, self._visible], gap, action])
+
+
+def with_consequences(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:
+    """Return the verdicts. What is a product of symmetries that hold holds too: sampled batches contain it.
+
+    If a product cannot hold, one of its factors fits by accident: the least certain one of those that hold is left out.
+    """
+    holding = sorted((verdict for verdict in tested if verdict.holds), key=lambda verdict: verdict.loss.interval(1)[1])
+    while holding:
+        products = [_is_product(each.candidate.symmetry, holding) for each in tested]
+        if all(verdict.may_follow for is_product, verdict in zip(products, tested, strict=True) if is_product):
+            return [replace(verdict, is_product=product) for verdict, product in zip(tested, products, strict=True)]
+        holding.pop()
+    return [replace(verdict, is_product=False) for verdict in tested]
+
+
+def generators(verdicts: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:
+    """Return those that hold, without products of others before them."""
+    found: list[SymmetryVerdict] = []
+    for verdict in verdicts:
+        if verdict.holds and not _is_product(verdict.candidate.symmetry, found):
+            found.append(verdict)
+    return found
+
+
+def _is_product(symmetry: Symmetry, factors: Sequence[SymmetryVerdict]) -> bool:
+    symmetries = [factor.candidate.symmetry for factor in factors]
+    group = generate_group(symmetries, Symmetry.identity(*(len(part.source) for part in symmetry.parts)))
+    largest_offset = max((each.largest_offset for each in symmetries), default=0.0)
+    return any(symmetry.is_same(element, largest_offset) for element in group)
+
+
+def centre_of(known: Sequence[Symmetry], otherwise: Array) -> Array:
+    """Return the point that symmetries leave where it is, (goal size,). otherwise: where no symmetry says it, (goal size,).
+
+    Symmetries of one task must share it: two mirrors at different places make a shift.
+    """
+    identity = np.eye(len(otherwise))
+    moved, offset = np.zeros((0, len(otherwise))), np.zeros(0)
+    for each in known:
+        moved = np.concatenate([moved, identity - each.goal.factor[:, None] * identity[each.goal.source]])
+        offset = np.concatenate([offset, each.goal.offset])
+    return np.where(moved.any(0), np.linalg.lstsq(moved, offset, rcond=None)[0], otherwise)
