@@ -3,7 +3,7 @@
 import pytest
 
 from hindsight_rl.structure.model import Difference
-from hindsight_rl.structure.symmetries import Candidate, SymmetryVerdict
+from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
 from hindsight_rl.task_structure.symmetries import Symmetry
 
 

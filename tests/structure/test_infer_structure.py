@@ -15,7 +15,7 @@ from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.symmetries import Candidate, SymmetryVerdict, with_consequences
+from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict, with_consequences
 from hindsight_rl.task_structure.subgoals import Subgoals
 from hindsight_rl.task_structure.symmetries import Symmetry, SymmetryGroup
 

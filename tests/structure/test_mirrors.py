@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
-from hindsight_rl.structure import symmetries
+from hindsight_rl.structure import symmetry_verdicts
 from hindsight_rl.structure.columns import find_goal_copies, find_units
 from hindsight_rl.structure.mirrors import Mirrors, _ratio
 from hindsight_rl.structure.steps import Steps
@@ -80,10 +80,10 @@ def test_too_few_visits_are_no_evidence(n_episodes):
 def test_what_held_before_stays_unless_it_is_clearly_refuted(monkeypatch):
     """The margin is made too strict for the mirror that holds with wind."""
     loss = find_mirrors(wind=0.004)[0].loss
-    monkeypatch.setattr(symmetries, "SYMMETRY_MARGIN", loss.mean)
+    monkeypatch.setattr(symmetry_verdicts, "SYMMETRY_MARGIN", loss.mean)
     assert find(wind=0.004) == set()
     assert find(wind=0.004, known=[ALONG_X]) == {ALONG_X}
-    monkeypatch.setattr(symmetries, "SYMMETRY_MARGIN", loss.mean - 3 * loss.error)
+    monkeypatch.setattr(symmetry_verdicts, "SYMMETRY_MARGIN", loss.mean - 3 * loss.error)
     assert find(wind=0.004, known=[ALONG_X]) == set()
 
 

@@ -17,7 +17,7 @@ from hindsight_rl.recipes.files import save_recipe
 from hindsight_rl.records import ArraySpec, GoalSpec
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.structure.model import Difference
-from hindsight_rl.structure.symmetries import Candidate, SymmetryVerdict
+from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
 from hindsight_rl.task_structure.symmetries import Symmetry
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state

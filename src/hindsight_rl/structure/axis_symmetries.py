@@ -18,7 +18,7 @@ from .columns import ControlledColumns, Units
 from .contact import Contact, is_at_task
 from .model import informative_steps
 from .steps import LITTLE, MOSTLY, Steps
-from .symmetries import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences
+from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
 

@@ -11,7 +11,7 @@ from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 from .model import COLUMN_MARGIN, Difference, Relevance
 from .steps import MOSTLY
-from .symmetries import SYMMETRY_MARGIN
+from .symmetry_verdicts import SYMMETRY_MARGIN
 
 
 def explain_findings(found: Structure) -> list[Finding]:

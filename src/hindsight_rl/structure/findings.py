@@ -14,7 +14,7 @@ from .contact import Contact, ObjectSequence, missing_differences
 from .model import Relevance
 from .parts import Parts, Workspace
 from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
-from .symmetries import SymmetryVerdict, generators
+from .symmetry_verdicts import SymmetryVerdict, generators
 
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 MANY_LEVELS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower

@@ -40,7 +40,7 @@ from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, find_success_distance, has_dense_rewards, ignores_exchange
-from .symmetries import SymmetryVerdict
+from .symmetry_verdicts import SymmetryVerdict
 
 
 def infer_structure(

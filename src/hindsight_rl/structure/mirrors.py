@@ -14,7 +14,15 @@ from .axis_symmetries import correlations
 from .columns import Units
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
 from .steps import Steps, at_equal_intervals, lie_on_one_side
-from .symmetries import SYMMETRY_MARGIN, Candidate, SymmetryTest, SymmetryVerdict, centre_of, generators, with_consequences
+from .symmetry_verdicts import (
+    SYMMETRY_MARGIN,
+    Candidate,
+    SymmetryTest,
+    SymmetryVerdict,
+    centre_of,
+    generators,
+    with_consequences,
+)
 
 FEWEST_EPISODES = 10
 MOST_GROUPS = 6  # of columns and actions that change their signs together: a group has at most 2^6 = 64 elements
