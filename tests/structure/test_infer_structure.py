@@ -39,7 +39,7 @@ def structure_of(order=None, scale=1.0, world=None):
     world = world or Pusher(0, order, scale)
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
-    plan = plan_probing(found, found.contact)
+    plan = plan_probing(found, found.sequence)
     probing = []
     for k in range(30):
         act = ProbingActor(plan, SPEC.action, np.random.default_rng([2, k]))
@@ -183,7 +183,8 @@ def test_where_walls_may_be_an_uncertain_symmetry_follows_from_no_others():
 
 def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(inferred):
     reached = inferred[0]
-    hit = replace(reached, contact=replace(reached.contact, in_reach=0.1), time_limit=50)
+    contact = replace(reached.contact, in_reach=0.1)
+    hit = replace(reached, sequence=replace(reached.sequence, contacts=(contact,)), time_limit=50)
     options = options_of(hit)
     assert "subgoals" not in options
     assert (options["action_l2"], options["discount"]) == (0.05, 0.95)
@@ -197,7 +198,7 @@ def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(in
 def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
     reached = replace(inferred[0], tolerance_levels=3)
     assert "tolerance_levels" not in options_of(reached)
-    near = replace(reached, parts=Parts((Part((0, 1), "body", 0.0),), 1.0), contact=None, inertia=Inertia(0.5, 5.0))
+    near = replace(reached, parts=Parts((Part((0, 1), "body", 0.0),), 1.0), sequence=None, inertia=Inertia(0.5, 5.0))
     assert "tolerance_levels" not in options_of(near)  # two numbers
     many = replace(near, copies=replace(near.copies, columns=tuple(range(10))))
     assert (options_of(many)["tolerance_levels"], options_of(many)["action_l2"]) == (3, 0.025)  # 0.1 / 4
@@ -217,7 +218,7 @@ def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
 def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apart, limit, goal_size, presets):
     copies = replace(inferred[0].copies, columns=tuple(range(goal_size)))
     parts, inertia = Parts((Part((0, 1), "body", 0.0),), 1.0), Inertia(0.5, steps_to_goal, apart)
-    far = replace(inferred[0], parts=parts, contact=None, inertia=inertia, copies=copies, time_limit=limit, is_dense=False)
+    far = replace(inferred[0], parts=parts, sequence=None, inertia=inertia, copies=copies, time_limit=limit, is_dense=False)
     assert [feature.preset for feature in far.features()] == presets
 
 

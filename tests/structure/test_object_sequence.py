@@ -21,7 +21,7 @@ from hindsight_rl.task_structure.symmetries import SymmetryGroup
 def structure_of(world):
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
-    plan = plan_probing(found, found.contact)
+    plan = plan_probing(found, found.sequence)
     probing = []
     for k in range(30):
         act = ProbingActor(plan, SPEC.action, np.random.default_rng([2, k]))
@@ -150,7 +150,7 @@ def test_an_object_that_probing_does_not_move_is_reported():
     world = TwoObjects(0)
     episodes = play(world, 40, repeated_random_actions(1))
     found = infer_structure(episodes, SPEC)
-    plan = plan_probing(found, found.contact)
+    plan = plan_probing(found, found.sequence)
     plan = replace(plan, objects=plan.objects[:1])
     act, probing = ProbingActor(plan, SPEC.action, np.random.default_rng(2)), []
     world.rng = np.random.default_rng(8)
@@ -166,8 +166,8 @@ def test_each_object_has_its_own_range():
     goals = (np.array([-3.0, 0, 0, 0]), np.array([5.0, 0, 0, 2]))
     steps = steps_of([[9, 0, 0, 0], [9, 0, 0, 0]], [[0, 0, 0, 0], [9, 0, 0, 0]], goals=goals)
     options = find_workspace(steps, steps, ((0, 1), (2, 3))).options()
-    assert options["lowest_achieved"] == (-6, -3, -0.5, -0.5)
-    assert options["highest_achieved"] == (12, 3, 0.5, 2.5)
+    assert options["lowest_achieved"] == (-5.4, -2.4, -0.4, -0.4)
+    assert options["highest_achieved"] == (11.4, 2.4, 0.4, 2.4)
 
 
 @pytest.mark.parametrize(

@@ -536,7 +536,7 @@ def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
 def sliding(mirrors):
     """What inference finds of a task without an object: these symmetries."""
     choices = [Choice("symmetries", mirrors, "seen")] if mirrors else []
-    return SimpleNamespace(contact=None, symmetries=mirrors, choices=lambda: choices)
+    return SimpleNamespace(sequence=None, contact=None, symmetries=mirrors, choices=lambda: choices)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Find the structure of a task in its steps: one small file per kind of structure."""
 
-from .contact import Contact
+from .contact import Contact, ObjectSequence
 from .explain import explain_findings, explain_missing
 from .findings import Structure, plan_guesses, plan_probing
 from .infer import infer_structure, is_flat
@@ -10,6 +10,7 @@ from .success import Endings
 __all__ = [
     "Contact",
     "Endings",
+    "ObjectSequence",
     "Structure",
     "compare_ranges",
     "explain_findings",

@@ -9,10 +9,8 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import LITTLE, Steps, explained_variance
+from .steps import HARDLY, LITTLE, ROUNDING, Steps, explained_variance
 
-EXACT = 1e-6  # relative to the size of the numbers: float32 observations agree to about 1e-7
-NOISY = 0.01  # of the variance of the goal: a column whose error is smaller shows it with noise of its own
 SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
 MIN_VALUES = 5  # different values that a dimension of the goal must have: few values agree with a line by accident
@@ -80,7 +78,7 @@ class ColumnDifference:
     right: int
 
 
-def find_goal_copies(steps: Steps, largest_noise: float = NOISY) -> GoalCopies:
+def find_goal_copies(steps: Steps, largest_noise: float = HARDLY) -> GoalCopies:
     """Find the columns that equal a dimension of the achieved goal before and after every step, or differ by little noise.
 
     largest_noise: fraction of the variance of a dimension of the goal; 0 for exact copies only. A dimension that hardly
@@ -92,7 +90,7 @@ def find_goal_copies(steps: Steps, largest_noise: float = NOISY) -> GoalCopies:
     seen = np.concatenate([steps.observation, steps.next_observation])
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
     columns: list[int | None] = []
-    rounding = EXACT * float(np.abs(achieved).max())
+    rounding = ROUNDING * float(np.abs(achieved).max())
     errors = np.stack([np.square(seen - values[:, None]).mean(0) for values in achieved.T])  # (goal size, columns)
     nearest, least = errors.argmin(1), errors.min(1)
     is_noisy = least < largest_noise * achieved.var(0)
@@ -126,7 +124,7 @@ def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
     sample = seen[:: max(1, len(seen) // 64)]  # most pairs fail on a few rows already
     size = np.abs(seen).max(0)
-    rounding = 4 * EXACT * np.maximum(size[live, None], size[live])  # of the difference of each pair
+    rounding = 4 * ROUNDING * np.maximum(size[live, None], size[live])  # of the difference of each pair
     found: dict[
         frozenset[int], ColumnDifference
     ] = {}  # "c = a - b" and "b = a - c" say the same: one of each triple is kept
@@ -230,7 +228,7 @@ def _exact_fit(values: Array, columns: Array) -> Array | None:
     design = np.column_stack([columns, np.ones(len(columns))])
     weights = np.linalg.lstsq(design, values, rcond=None)[0]
     residual = values - design @ weights
-    precision = EXACT * (np.abs(values).max() + np.abs(design * weights).max(0).sum())
+    precision = ROUNDING * (np.abs(values).max() + np.abs(design * weights).max(0).sum())
     weights[-1] *= abs(weights[-1]) > precision
     is_exact = np.abs(residual).max() <= precision
     return weights if is_exact and residual.var() <= (1 - LINEAR) * values.var() else None

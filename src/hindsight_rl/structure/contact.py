@@ -14,18 +14,15 @@ import numpy as np
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, find_differences
-from .parts import AT_REST, MOVING, Dimensions, Parts
-from .steps import ALIKE, MOSTLY, TAIL, Steps, standardize
+from .parts import AT_REST, Dimensions, Parts
+from .steps import ALIKE, HARDLY, MOSTLY, Steps, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
-MIN_ONSETS_IN_NOISE = 4  # which shows motion late, when other columns have come near
 CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
 MOST_TOOLS = 1024  # combinations of candidates, which are all compared
-LEAD = 0.5  # by 1 + LEAD / (onsets - 1) the next best columns must be farther away: 1.5 times with two, 1.25 with three
 MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
 FINEST = 0.05  # of the standard deviation of the goals: positions that are nearer to each other count as one
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
-MIN_MOVED = 2  # probing episodes in which each object must begin to move
 
 
 @dataclass(frozen=True)
@@ -70,19 +67,13 @@ class Contact:
         )
 
 
-def find_contact(steps: Steps, copies: GoalCopies, controlled: ControlledColumns, units: Units) -> Contact | None:
-    """Find what touches the object; None if there is too little evidence. steps: in the units of the goal.
-
-    Only columns whose units are known can be compared with the position of the object.
-    """
-    tool = find_tool(steps, controlled, units)
-    return None if tool is None else measure_contact(steps, tool, copies.complete)
-
-
 def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[int, ...] | None:
-    """Return the column that meets each dimension of the goal, as `find_contact` finds them."""
+    """Return the column that meets each dimension of the goal; None if there is too little evidence.
+
+    steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
+    """
     onsets = find_onsets(steps)
-    if len(onsets) < (MIN_ONSETS if steps.noise is None else MIN_ONSETS_IN_NOISE):
+    if len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return None
     positions = find_positions(steps, [column for column in controlled.columns if units.is_known[column]])
     return _nearest_columns(steps, onsets, positions)
@@ -125,7 +116,7 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, object_columns]
     distances = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9])
     low, middle, high = np.maximum(distances, FINEST * steps.goal_std).tolist()
-    low_position, high_position = np.quantile(steps.observation[:, tool], [TAIL, 1 - TAIL], axis=0)
+    low_position, high_position = np.quantile(steps.observation[:, tool], [HARDLY, 1 - HARDLY], axis=0)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= low_position - middle) & (goals <= high_position + middle)).all(1).mean()
     return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach))
@@ -152,7 +143,7 @@ def find_onsets(steps: Steps) -> Array:
     rested = np.roll(moved < AT_REST * goal_std, 1) & ~steps.starts_episode
     if steps.others_moved is not None:
         rested &= steps.others_moved < AT_REST
-    onsets = np.flatnonzero((moved > MOVING * goal_std) & rested)
+    onsets = np.flatnonzero((moved > HARDLY * goal_std) & rested)
     first = np.unique(steps.episode[onsets], return_index=True)[1]
     return onsets[first]
 
@@ -202,7 +193,7 @@ def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> t
             ratio = float(np.sqrt(square[onsets].mean() / max(square.mean(), 1e-24)))
             ranked.append((ratio, float((square[at_rest, None] < square[onsets]).mean()), chosen))
     ranked.sort()
-    lead = 1 + LEAD / (len(onsets) - 1)
+    lead = 1 + MOSTLY / (len(onsets) - 1)  # the next best must be farther: 1.5 times with two onsets, 1.25 with three
     if not ranked or ranked[0][0] > MOSTLY or (len(ranked) > 1 and ranked[1][0] < lead * ranked[0][0]):
         return None
     is_seldom_near = ranked[0][1] <= min(nearer_at_rest for _, nearer_at_rest, _ in ranked)
@@ -211,7 +202,7 @@ def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> t
 
 @dataclass(frozen=True)
 class ObjectSequence:
-    """The objects of a task, one after another.
+    """The objects of a task, one after another. There may be only one.
 
     dimensions: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
     others: the columns of the other dimensions of the goal, those of bodies; they are placed last.
@@ -231,6 +222,11 @@ class ObjectSequence:
         if max(self.at_rest) - min(self.at_rest) < MOSTLY:
             return tuple(range(len(self.dimensions)))
         return tuple(sorted(range(len(self.dimensions)), key=lambda k: self.at_rest[k] < max(self.at_rest) - MOSTLY))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the goal is the position of one object, and nothing else."""
+        return len(self.contacts) == 1 and not self.others
 
     @property
     def joint(self) -> Contact:
@@ -259,6 +255,8 @@ class ObjectSequence:
 
     def subgoals(self, units: Units) -> tuple[str, ...]:
         """Return a subgoal for each object, as the option `subgoals` writes them."""
+        if self.is_plain:
+            return (self.contacts[0].subgoal(units).text(),)
         return tuple(
             replace(self.contacts[k].subgoal(units), dimensions=self.dimensions[k], placed=self.placed(k)).text()
             for k in self.order
@@ -266,6 +264,8 @@ class ObjectSequence:
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
+        if self.is_plain:
+            return self.contacts[0].evidence()
         each = "; ".join(f"object {k + 1}: {contact.evidence()}" for k, contact in enumerate(self.contacts))
         at_rest = ", ".join(f"{fraction:.0%}" for fraction in self.at_rest)
         why = "the order of the goal" if self.order == tuple(range(len(self.dimensions))) else "not the order of the goal"
@@ -329,7 +329,7 @@ def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, 
     for one in steps.of_objects(objects):
         positions = one.achieved_goal[one.moved < AT_REST * one.goal_std]
         goals = one.desired_goal[one.starts_episode]
-        low, high = np.quantile(positions, [TAIL, 1 - TAIL], axis=0) if len(positions) else (np.inf, -np.inf)
+        low, high = np.quantile(positions, [HARDLY, 1 - HARDLY], axis=0) if len(positions) else (np.inf, -np.inf)
         margin = FINEST * one.goal_std
         fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
     return tuple(fractions)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..records import Finding, FindingKind
 from .columns import listed
-from .contact import MIN_MOVED, MIN_ONSETS, TOLERANCE, Contact, gap_columns
+from .contact import MIN_ONSETS, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
 from .model import COLUMN_MARGIN, Difference, Relevance
@@ -94,8 +94,7 @@ def _figures(loss: Difference) -> str:
 
 
 def _contacts(found: Structure) -> Iterator[Finding]:
-    contacts = found.sequence.contacts if found.sequence else () if found.contact is None else (found.contact,)
-    for contact in contacts:
+    for contact in found.sequence.contacts if found.sequence else ():
         low, middle, high = contact.distances
         reason = (
             f"they were near in all {contact.n_onsets} episodes where the goal moved from rest (distance {low:.3f}, "
@@ -154,7 +153,7 @@ def _why_no_object(found: Structure) -> str:
 def _why_no_contact(found: Structure) -> str:
     moved, played = found.probes
     if played and len(found.parts.objects) > 1 and moved >= MOSTLY * played:
-        each = f"in {listed(found.moved)} of {played} episodes, {MIN_MOVED} needed"
+        each = f"in {listed(found.moved)} of {played} episodes, {MIN_ONSETS} needed"
         return f"actions that bring the likely tool to the objects moved them {each}"
     if played:
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,11 +15,11 @@ from .contact import Contact, ObjectSequence, missing_differences
 from .model import Relevance
 from .parts import Parts, Workspace
 from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
+from .steps import LITTLE
 from .symmetry_verdicts import SymmetryVerdict, generators
 
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 MANY_LEVELS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower
-GUESSED_REACH = 0.25  # of the standard deviation of the goals: objects are smaller than the space in which they are moved
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +27,8 @@ class Structure:
     """What the steps of a task show.
 
     is_dense: whether rewards differ on the path to a goal.
-    parts: of the goal. contact, relevance, workspace: None without an object, or with too little evidence.
+    parts: of the goal. sequence, relevance, workspace: None without an object, or with too little evidence.
     moved: probing episodes in which each object began to move.
-    sequence: of several objects, or of one beside a body; `contact` is then its joint one.
     time_limit: of an episode, in steps.
     action_range: of a task without an object whose goals are far away; None if it was not tested.
     symmetries: that were tested; none if too little was seen for that.
@@ -46,7 +46,6 @@ class Structure:
     controlled: ControlledColumns
     constant: tuple[int, ...]
     differences: tuple[ColumnDifference, ...]
-    contact: Contact | None
     n_onsets: int
     time_limit: int | None
     tolerance_levels: int = 0
@@ -59,6 +58,11 @@ class Structure:
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
+
+    @cached_property
+    def contact(self) -> Contact | None:
+        """The contact of the tool with all objects."""
+        return self.sequence.joint if self.sequence else None
 
     def measures(self) -> dict[str, float]:
         """Return what was measured, by the names that presets use."""
@@ -81,7 +85,7 @@ class Structure:
         yield Feature("object", self.parts.evidence())
         if not self.parts.body:
             yield Feature("lone_object", self.parts.evidence())
-        if self.sequence is not None and self.time_limit is not None:
+        if self.sequence is not None and not self.sequence.is_plain and self.time_limit is not None:
             reason = f"{len(self.sequence.contacts)} objects in {self.time_limit} steps"
             yield Feature("several_objects", reason, needs="subgoals")
         if self.contact is not None:
@@ -140,12 +144,11 @@ class Structure:
         return f"with {self.tolerance_levels} tolerance levels in each of {n} dimensions, most starts count as a success"
 
     def _with_contact(self) -> Iterator[Choice]:
-        if self.contact is None:
+        if self.contact is None or self.sequence is None:
             return
         if self.contact.leads_to_goals:
-            evidence = (self.sequence or self.contact).evidence() + self.units.evidence()
-            subgoals = self.sequence.subgoals(self.units) if self.sequence else (self.contact.subgoal(self.units).text(),)
-            yield Choice("subgoals", subgoals, evidence)
+            evidence = self.sequence.evidence() + self.units.evidence()
+            yield Choice("subgoals", self.sequence.subgoals(self.units), evidence)
         missing = missing_differences(self.contact, self.differences)
         if missing:
             yield Choice("column_differences", missing, "no column holds these gaps between tool and object")
@@ -168,10 +171,10 @@ class Structure:
         return tuple(range(len(self.copies.columns)))
 
 
-def plan_probing(found: Structure, contact: Contact) -> Probing:
-    """Return how to bring the tool to its objects. contact: what was found; of several objects the joint one."""
-    contacts = found.sequence.contacts if found.sequence else (contact,)
-    return _steer(found, contacts[0].tool, [each.object_columns for each in contacts], contacts[0].distances[1])
+def plan_probing(found: Structure, sequence: ObjectSequence) -> Probing:
+    """Return how to bring the tool to its objects. sequence: what was found."""
+    first = sequence.contacts[0]
+    return _steer(found, first.tool, [each.object_columns for each in sequence.contacts], first.distances[1])
 
 
 def plan_guesses(found: Structure) -> tuple[Probing, ...]:
@@ -184,7 +187,8 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
         for dimensions in found.parts.objects
         if len(dimensions) == sizes[0]
     ]
-    return tuple(_steer(found, tool, objects, GUESSED_REACH * found.parts.goal_std) for tool in found.guesses)
+    reach = LITTLE * found.parts.goal_std  # objects are smaller than the space in which they are moved
+    return tuple(_steer(found, tool, objects, reach) for tool in found.guesses)
 
 
 def _steer(found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int]], reach: float) -> Probing:

@@ -22,15 +22,14 @@ from .columns import (
     find_units,
 )
 from .contact import (
-    MIN_MOVED,
+    MIN_ONSETS,
     Contact,
+    ObjectSequence,
     count_moved,
-    find_contact,
     find_onsets,
     find_sequence,
     gap_columns,
     guess_tools,
-    measure_contact,
     measure_sequence,
 )
 from .findings import Structure
@@ -70,16 +69,12 @@ def infer_structure(
     steps = units.apply(random_steps)
     copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
     parts, inertia, constant = find_parts(steps), measure_inertia(steps), find_constant_columns(steps)
-    sequence, contact = None, None
+    sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
     if parts.has_object and copies.is_complete:
-        if len(parts.objects) > 1 or parts.body:
-            sequence = find_sequence(steps, parts, copies, controlled, units)
-            contact = sequence.joint if sequence else None
-        else:
-            contact = find_contact(steps, copies, controlled, units)
+        sequence = find_sequence(steps, parts, copies, controlled, units)
         of_object = tuple(copies.complete[k] for k in parts.objects[0])
-        guesses = () if contact else guess_tools(steps.of_objects(parts.objects)[0], of_object, controlled, units)
+        guesses = () if sequence else guess_tools(steps.of_objects(parts.objects)[0], of_object, controlled, units)
     held = [Symmetry.parse(text, spec) for text in known]
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
@@ -90,8 +85,7 @@ def infer_structure(
         copies=copies,
         controlled=controlled,
         constant=constant,
-        differences=find_differences(steps) if contact is not None else (),
-        contact=contact,
+        differences=find_differences(steps) if sequence is not None else (),
         guesses=guesses,
         n_onsets=max((len(find_onsets(one)) for one in steps.of_objects(parts.objects)), default=0),
         sequence=sequence,
@@ -99,14 +93,14 @@ def infer_structure(
         tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
         symmetries=_find_mirrors(steps, copies, constant, units, spec.action, held) if has_mirrors else (),
     )
-    if contact is None or not probing:
+    if sequence is None or not probing:
         return found
-    return _with_probing(found, contact, episodes, probing, steps.noise, shown, compute_reward, held, hidden)
+    return _with_probing(found, sequence, episodes, probing, steps.noise, shown, compute_reward, held, hidden)
 
 
 def _with_probing(
     found: Structure,
-    contact: Contact,
+    sequence: ObjectSequence,
     episodes: Sequence[Episode],
     probing: Sequence[Episode],
     noise: Array | None,
@@ -116,17 +110,14 @@ def _with_probing(
     hidden: Sequence[int] | None,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
-    steps, objects, sequence = Steps.from_episodes(probing, noise), found.parts.objects, found.sequence
+    steps, objects = Steps.from_episodes(probing, noise), found.parts.objects
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
-    if found.probes[0] < MOSTLY * len(probing) or (sequence is not None and min(found.moved) < MIN_MOVED):
-        return replace(found, contact=None, sequence=None)
+    if found.probes[0] < MOSTLY * len(probing) or min(found.moved) < MIN_ONSETS:
+        return replace(found, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
-    if sequence is None:
-        contact = measure_contact(everything, contact.tool, contact.object_columns)
-        return _with_contact(found, contact, everything, shown, known, hidden)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, sequence.dimensions)
     sequence = measure_sequence(everything, sequence, distance)
     found = _with_contact(replace(found, sequence=sequence), sequence.joint, everything, shown, known, hidden)
@@ -168,7 +159,7 @@ def _with_contact(
         symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, known).find())
     may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.object_columns}]
     needless = _hidden_columns(may_hide, visible, contact, symmetries)
-    return replace(found, contact=contact, relevance=relevance, hidden=needless, symmetries=symmetries)
+    return replace(found, relevance=relevance, hidden=needless, symmetries=symmetries)
 
 
 def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:

@@ -13,7 +13,7 @@ from ..task_structure.symmetries import Symmetry
 from .axis_symmetries import correlations
 from .columns import Units
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
-from .steps import Steps, at_equal_intervals, lie_on_one_side
+from .steps import LITTLE, Steps, at_equal_intervals, lie_on_one_side
 from .symmetry_verdicts import (
     SYMMETRY_MARGIN,
     Candidate,
@@ -26,9 +26,8 @@ from .symmetry_verdicts import (
 
 FEWEST_EPISODES = 10
 MOST_GROUPS = 6  # of columns and actions that change their signs together: a group has at most 2^6 = 64 elements
-TIED = 0.3  # squared correlation of a column's change with a value from which on both change their signs together
-ELSEWHERE = 3.0  # standard errors: starts and goals so far from 0 are mirrored at their mean instead
 COVERED = 0.25  # standard deviations: 90 % of the positions must have one of another episode so near
+ELSEWHERE = 3.0  # standard errors: starts and goals so far from 0 are mirrored at their mean instead
 
 
 class Mirrors:
@@ -87,7 +86,7 @@ class Mirrors:
         """Return what can change its sign, in groups: if the change of a column follows a value, both change it."""
         n = len(self._columns)
         tied = np.eye(self._values.shape[1], dtype=bool)
-        tied[:n] |= np.square(correlations(self._steps.change[:, self._columns], self._values.T)) >= TIED
+        tied[:n] |= np.square(correlations(self._steps.change[:, self._columns], self._values.T)) >= LITTLE
         tied |= tied.T
         for _ in range(len(tied)):
             tied = tied @ tied

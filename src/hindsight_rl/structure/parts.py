@@ -11,15 +11,14 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import LITTLE, MOSTLY, NOISE_RANGE, Steps
+from .steps import LITTLE, MOST_DEVIATIONS, MOSTLY, Steps
 
-AT_REST, MOVING = 1e-3, 1e-2  # displacement in a step, relative to the standard deviation of the goals
+AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # the first and the last quarter of an episode show where it starts and ends
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 
 Dimensions = tuple[int, ...]  # of the goal
 PartKind = Literal["body", "object", "unmoved"]
-WORKSPACE_MARGIN = 0.25  # of the diagonal of the range
 LEAVES = 0.1  # fraction of the episodes that seek contact in which the object must leave
 
 
@@ -108,7 +107,7 @@ def _moved_by_episode(steps: Steps, noise: Array) -> Array:
         positions = steps.next_achieved_goal[steps.episode == k]
         n_readings = max(1, len(positions) // MANY_READINGS)
         change = positions[-n_readings:].mean(0) - positions[:n_readings].mean(0)
-        moved.append(np.abs(change) > NOISE_RANGE * noise / np.sqrt(n_readings))
+        moved.append(np.abs(change) > MOST_DEVIATIONS * noise / np.sqrt(n_readings))
     return np.array(moved)
 
 
@@ -195,7 +194,7 @@ class Workspace:
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"the object left the range of goals and starts, widened by {WORKSPACE_MARGIN:.0%} of its diagonal, in "
+            f"the object left the range of goals and starts, widened by {LITTLE:.0%} of its diagonal, in "
             f"{self.n_left} of {self.n_episodes} episodes that sought contact, and came back in {self.n_back}"
         )
 
@@ -219,6 +218,6 @@ def _widened_range(steps: Steps) -> tuple[Array, Array]:
     start = steps.starts_episode
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     low, high = ends.min(0), ends.max(0)
-    margin = WORKSPACE_MARGIN * float(np.linalg.norm(high - low))
+    margin = LITTLE * float(np.linalg.norm(high - low))
     decimals = 3 - math.floor(math.log10(max(margin, 1e-300)))
     return (low - margin).round(decimals), (high + margin).round(decimals)

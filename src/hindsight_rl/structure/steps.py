@@ -15,11 +15,10 @@ from ..records import Array, Episode
 MOSTLY = 0.5  # a majority: of steps, of episodes, of goals, of a usual distance
 LITTLE = 0.2  # of what is usual, or explained: less does not count
 ALIKE = 0.9  # correlation from which on two columns, or successive displacements, are alike
-TAIL = 0.01  # of the positions at either end of a range: they may be accidents
-MOST_DEVIATIONS = 6.0  # standard deviations: rare jumps, as from a wall, must not outweigh all other steps
-FLOAT32_ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
+HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
+MOST_DEVIATIONS = 6.0  # standard deviations: noise hardly exceeds them, and rare jumps must not outweigh all other steps
+ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
 BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
-NOISE_RANGE = 5.0  # standard deviations of the noise of a displacement, which a million readings hardly exceed
 HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
 
 
@@ -113,7 +112,7 @@ class Steps:
     def displacement(self) -> Array:
         """How each dimension of the achieved goal changes in each step, (N, goal size); 0 where that may be noise."""
         change = self.next_achieved_goal - self.achieved_goal
-        return change if self.noise is None else np.where(np.abs(change) <= NOISE_RANGE * self.noise, 0.0, change)
+        return change if self.noise is None else np.where(np.abs(change) <= MOST_DEVIATIONS * self.noise, 0.0, change)
 
     @property
     def moved(self) -> Array:
@@ -153,7 +152,7 @@ def measure_noise(steps: Steps) -> Array | None:
     """
     change = steps.next_achieved_goal - steps.achieved_goal
     usual = np.median(np.abs(change), axis=0) / NormalDist().inv_cdf(0.75)
-    inside = np.where(np.abs(change) <= NOISE_RANGE * usual, change, 0.0)
+    inside = np.where(np.abs(change) <= MOST_DEVIATIONS * usual, change, 0.0)
     before = steps.of_step_before(inside)
     scale = np.square(np.where(before != 0, inside, 0.0)).sum(0)
     is_noise = (inside * before).sum(0) < BACK_AND_FORTH * scale
@@ -178,7 +177,7 @@ def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Arr
 
 def standardize(values: Array) -> Array:
     """Return the columns with mean 0 and standard deviation 1, clipped. Constant ones, up to rounding, become 0."""
-    deviation = values.std(0) + FLOAT32_ROUNDING * np.abs(values).max(0, initial=0.0)
+    deviation = values.std(0) + ROUNDING * np.abs(values).max(0, initial=0.0)
     centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
     return np.asarray(np.clip(centred, -MOST_DEVIATIONS, MOST_DEVIATIONS))
 

@@ -10,10 +10,9 @@ import numpy as np
 from ..options import Choice
 from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import GuardedReward, RewardOf, RewardScale, measure_scale
-from .steps import MOSTLY
+from .steps import MOST_DEVIATIONS, MOSTLY
 
 MOST_EPISODES_COMPARED = 32
-FARTHEST = 8.0  # in standard deviations of the goals
 BISECTIONS = 16  # of the interval that the distance lies in
 MOST_LEVELS = 6  # at each, the difference between start and goal is half as large
 MIN_SUCCESSES = 3  # that ended an episode
@@ -74,7 +73,7 @@ def find_success_distance(
     goal, info = _last_goals(episodes)
     together = [list(axis) for axis in zip(*objects, strict=True)] if objects else [[k] for k in range(goal.shape[1])]
     ask = GuardedReward(compute_reward)
-    farthest = FARTHEST * float(np.linalg.norm(goal.std(0)))
+    farthest = MOST_DEVIATIONS * float(np.linalg.norm(goal.std(0)))
 
     def rewards(distance: Array) -> Array:
         """distance: (goals, axes). Returns rewards where one axis after another is so far away, the same shape.

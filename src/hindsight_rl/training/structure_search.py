@@ -19,7 +19,7 @@ from ..records.exploration import Exploration
 from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
 from ..structure import (
-    Contact,
+    ObjectSequence,
     Structure,
     compare_ranges,
     explain_findings,
@@ -135,16 +135,16 @@ class StructureSearch:
                 self._compare_scales(run, episodes)
             else:
                 self._learn(run, found)
-        elif found.contact is not None:
-            self._probe(run, episodes, found, found.contact)
+        elif found.sequence is not None:
+            self._probe(run, episodes, found, found.sequence)
         elif steps < MOST_RANDOM_STEPS:
             state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
         else:
             self._learn(run, found)
 
-    def _probe(self, run: RunState, episodes: Sequence[Episode], found: Structure, contact: Contact) -> None:
+    def _probe(self, run: RunState, episodes: Sequence[Episode], found: Structure, sequence: ObjectSequence) -> None:
         state = self.state
-        state.probing = plan_probing(found, contact)
+        state.probing = plan_probing(found, sequence)
         state.phase, n_objects = "probing", len(state.probing.objects)
         state.next_at = run.counts.env_steps + PROBING_STEPS * n_objects
         state.probe_until = state.next_at + PROBING_STEPS * n_objects
@@ -223,8 +223,8 @@ class StructureSearch:
             self._test_again(run, episodes)
         else:
             found = infer_structure(episodes, self._spec, known=self.state.found.value("symmetries", ()))
-            if found.contact is not None and _may_be_replaced(run):
-                self._probe(run, episodes, found, found.contact)
+            if found.sequence is not None and _may_be_replaced(run):
+                self._probe(run, episodes, found, found.sequence)
                 return
             # what is found late does not change an agent that improves
             if found.symmetries and (is_poor or before.flat().get("symmetries")):
