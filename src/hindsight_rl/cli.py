@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import gc
 import io
 import os
@@ -12,7 +11,7 @@ import sys
 import time
 import webbrowser
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -147,9 +146,8 @@ def _train(arguments: Namespace) -> int:
     refuse_missing(trackers)
     find_modules_here(environment)
     with loops_compiling():
-        with _no_collections():
-            from .commands.train import Training
-            from .her import HER
+        from .commands.train import Training
+        from .her import HER
 
         made = HER(environment, arguments.agent, arguments.recipe, check=not arguments.no_check, **given, **defaults)
     with made as model:
@@ -159,17 +157,6 @@ def _train(arguments: Namespace) -> int:
             save_recipe(model.settings, arguments.save_recipe)
             print(f"recipe: {arguments.save_recipe}")
         return status
-
-
-@contextlib.contextmanager
-def _no_collections() -> Iterator[None]:
-    """Import modules without searching for garbage, of which they make none, and leave them out of later searches."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 def _report(arguments: Namespace) -> None:
