@@ -104,6 +104,13 @@ def test_a_name_stays_with_a_run_that_is_resumed_without_it(tmp_path):
     assert json.loads((tmp_path / "settings.json").read_text())["name"] == "mine"
 
 
+def test_without_a_check_a_reused_environment_is_announced(tmp_path, capsys):
+    run = ["train", "PointReach-v0", "--folder", str(tmp_path), "--steps", "50", "--eval-every", "0", "--no-check"]
+    for arguments in ([*run, "--reset-mode", "reuse"], [*run, "--reset-mode", "reuse", "--resume"]):
+        assert main(arguments) == 0
+        assert "The same bytes are not promised" in " ".join(capsys.readouterr().out.split())
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

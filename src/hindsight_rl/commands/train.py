@@ -148,6 +148,8 @@ class Training:
         report = self.model.check_report
         for finding in (*report.of("warning"), *report.of("not seen")) if report else ():
             say(f"  {finding.level}: {finding.name}: {finding.sentence}")
+        if not report and settings.rollout.reset_mode == "reuse":
+            say("  one environment is reset for all episodes, without a check. The same bytes are not promised")
         if self.trainer.demonstrations:
             facts = self.trainer.demonstrations.facts
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")

@@ -6,6 +6,7 @@ import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -14,10 +15,11 @@ from gymnasium.wrappers import TimeLimit
 from ..errors import GoalEnvError
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
-from .check_rules import CHECKS, Answer, check_info_keys, check_symmetries
+from ..options.settings import ResetMode
+from .check_rules import CHECKS, RESETS, Answer, check_info_keys, check_symmetries
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .probe import EnvironmentFacts, Probe
-from .random_play import name_of, random_state_kept
+from .random_play import Environment, name_of, random_state_kept
 from .wrappers import StepCounter
 
 
@@ -88,6 +90,8 @@ def check_goal_env(
     info_keys: Sequence[str] = (),
     max_episode_steps: int | None = None,
     reward: RewardSource = "step",
+    reset_mode: ResetMode = "exact",
+    make: Callable[[], Environment] | None = None,
 ) -> CheckReport:
     """Return what an environment does right and wrong.
 
@@ -98,6 +102,8 @@ def check_goal_env(
     symmetries: to check too, on rewards only; see `task_structure.symmetries`. Wrong ones are an error in the report.
     info_keys: entries of info that compute_reward needs, as you know it. max_episode_steps: a time limit besides its own.
     reward: "recompute": the rewards of steps are those of compute_reward, whatever `step` returns.
+    reset_mode: "reuse": resets need not be exact; first observations near those of a new environment are enough.
+    make: returns another environment like `env`, if `env` is one. Without it no new environment is compared.
     Raises only OptionError and MissingExtraError, for a wrong `env` or `env_options`. Everything that the environment does
     wrong is in the report.
     """
@@ -107,12 +113,20 @@ def check_goal_env(
     except GoalEnvError as problem:
         name = name_of(env) if isinstance(env, gymnasium.Env) else str(env)
         return CheckReport(name, (CheckResult("error", "environment", str(problem)),))
-    counter = StepCounter(TimeLimit(made, max_episode_steps) if max_episode_steps else made)
+    counters = [counter := _counted(made, max_episode_steps)]
+    make_another = partial(make_goal_env, env, None, env_options) if made is not env else make
+
+    def make_counted() -> Environment:
+        assert make_another is not None
+        counters.append(_counted(make_another(), max_episode_steps))
+        return counters[-1]
+
+    of_rule = {RESETS: (make_counted if make_another else None, reset_mode)}
     facts = None
     try:
         with random_state_kept(made):
             probe = Probe(counter, read_spec(counter), recomputes)
-            findings = [_run(name, check, probe) for name, check in CHECKS.items()]
+            findings = [_run(name, check, probe, *of_rule.get(name, ())) for name, check in CHECKS.items()]
             findings.append(_run("info keys", check_info_keys, probe, info_keys))
             if symmetries:
                 findings.append(_run("symmetries", check_symmetries, probe, symmetries))
@@ -123,7 +137,12 @@ def check_goal_env(
     finally:
         if made is not env:
             close_env(made)
-    return CheckReport(name_of(counter), tuple(findings), facts, counter.n_steps)
+    return CheckReport(name_of(counter), tuple(findings), facts, sum(each.n_steps for each in counters))
+
+
+def _counted(env: Environment, max_episode_steps: int | None) -> StepCounter:
+    """Return an environment with a time limit besides its own, and a count of its steps."""
+    return StepCounter(TimeLimit(env, max_episode_steps) if max_episode_steps else env)
 
 
 def _run(name: str, check: Callable[..., Answer], *arguments: Any) -> CheckResult:

@@ -10,12 +10,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from ..options.settings import ResetMode
 from ..records import OBSERVATION_KEYS, Array
 from ..records.reward_scale import GuardedReward
 from ..task_structure.symmetries import SymmetryGroup
 from .goal_functions import read_success
 from .probe import MAX_STEPS, SEEDS, Probe, is_close
-from .random_play import play
+from .random_play import Environment, play
+from .resets import COMPARED_SEEDS, LARGEST_GAP, compare_resets
 
 TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
@@ -220,8 +222,11 @@ def check_termination(probe: Probe) -> Answer:
     return "ok", f"{seen}; relabelled successes do too{', and other endings stay' if n_others else ''}"
 
 
-def check_resets(probe: Probe) -> Answer:
-    """A reset with a seed should lead to the same episode."""
+def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mode: ResetMode = "exact") -> Answer:
+    """A reset with a seed should lead to the same episode.
+
+    make: returns another environment; None: none can be made. mode: "reuse": near to the same is enough.
+    """
     if probe.resets_are_exact:
         return "ok", f"a reset with the same seed leads to the same {len(probe.replay)} steps, bit by bit"
     first, again = (
@@ -230,9 +235,22 @@ def check_resets(probe: Probe) -> Answer:
     rows = slice(min(len(probe.random[0]), len(probe.replay)) + 1)
     gaps = {key: np.abs(np.subtract(first[key][rows], again[key][rows], dtype=float)).max() for key in first}
     differing = ", ".join(f"{key} by up to {gap:g}" for key, gap in gaps.items() if gap) or "the number of steps"
-    return "warning", (
-        f"after a reset with the same seed, the same actions lead to other values: {differing}. The environment is made "
-        f"again for each episode. If it draws random numbers, use self.np_random"
+    found = f"after a reset with the same seed, the same actions lead to other values: {differing}"
+    fix = "If it draws random numbers, use self.np_random"
+    if make is None:
+        return "warning", f"{found}. {fix}"
+    compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
+    if mode == "exact":
+        n_steps = probe.spec.max_episode_steps or len(probe.random[0])
+        price = f"making it takes {compared.make_seconds:.2g} s, simulating it {compared.step_seconds * n_steps:.2g} s"
+        reuse = ". --reset-mode reuse resets one environment" if compared.is_similar else ""
+        return "warning", f"{found}. The environment is made again for each episode: {price}{reuse}. {fix}"
+    if compared.is_similar:
+        shared = "One environment is reset for all episodes, so the same bytes are not promised"
+        return "warning", f"{found}, but {compared}. {shared}"
+    return "error", (
+        f"reset_mode='reuse' expects the first observations of a new environment within {LARGEST_GAP:.0%} of the standard "
+        f"deviation of each column, but {compared}. Leave out reset_mode, or reset the whole state. {fix}"
     )
 
 
@@ -283,7 +301,8 @@ def check_symmetries(probe: Probe, symmetries: Sequence[str]) -> Answer:
     return "ok", f"{same}; observations and actions were not checked"
 
 
-CHECKS: Mapping[str, Callable[[Probe], Answer]] = {
+RESETS = "seeded resets"
+CHECKS: Mapping[str, Callable[..., Answer]] = {
     "spaces": check_spaces,
     "action bounds": check_action_bounds,
     "time limit": check_time_limit,
@@ -295,7 +314,7 @@ CHECKS: Mapping[str, Callable[[Probe], Answer]] = {
     "reward inputs": check_reward_inputs,
     "success": check_success,
     "termination": check_termination,
-    "seeded resets": check_resets,
+    RESETS: check_resets,
     "desired goal": check_desired_goal,
     "goal columns": check_goal_columns,
 }

@@ -33,6 +33,7 @@ MOST_NAMED = 20  # unknown options for which similar names are looked for
 STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences", "categories")
 WEEK = 604_800.0  # seconds
 StructureSource = Literal["none", "inferred", "declared"]
+ResetMode = Literal["exact", "reuse"]
 
 
 class Choice(NamedTuple):
@@ -181,11 +182,20 @@ class EnvironmentOptions(OptionRecord, title="Environment"):
     env_module: str | None = Field(None, description="module that registers the environment; dock of dock:Dock-v0")
     max_episode_steps: PositiveSteps | None = Field(None, description="time limit; needed if the environment has none")
     remake_environment: bool | None = Field(None, description="new environment per episode; None: if resets are inexact")
+    reset_mode: ResetMode = Field(
+        "exact", description="reuse: reset one environment if it is nearly exact, faster; the same bytes are not promised"
+    )
 
     @property
     def env_arguments(self) -> dict[str, Any]:
         """`env_options` as keyword arguments of the environment's constructor."""
         return named_values("env_options", self.env_options)
+
+    @model_validator(mode="after")
+    def _one_way_to_reset(self) -> Self:
+        if self.reset_mode == "reuse" and self.remake_environment:
+            raise ValueError("reset_mode='reuse' makes no new environment per episode. Leave out remake_environment")
+        return self
 
     @model_validator(mode="after")
     def _readable_env_options(self) -> Self:

@@ -201,7 +201,9 @@ def gather(ring: Array, row_bytes: int, row: Array, goal_at: Array, plan: Array)
         size in bytes; the first byte of its array, counted from the first byte of `row`. The first line is that of the
         goal, which is read from goal_at.
     """
-    start, into, stop = ring.ctypes.data, row.ctypes.data, (plan[1:, 0] + plan[1:, 1]).max()
+    start, into, stop = ring.ctypes.data, row.ctypes.data, plan[1, 0] + plan[1, 1]
+    for f in range(2, len(plan)):  # Numba needs 0.6 s less for this loop than for a maximum of arrays
+        stop = max(stop, plan[f, 0] + plan[f, 1])
     for i in range(-PREFETCH_DISTANCE, len(row)):
         if i + PREFETCH_DISTANCE < len(row):
             prefetch_bytes(start + row[i + PREFETCH_DISTANCE] * row_bytes, stop)

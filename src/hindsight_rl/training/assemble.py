@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -215,7 +215,7 @@ class Assembly:
         maker = None if isinstance(given, gymnasium.Env) else given
         remakes = rollout.remake_environment
         if remakes is None and maker is not None:  # each episode needs a new environment if a reset does not equal one
-            remakes = not self._find(resets_exactly)
+            remakes = rollout.reset_mode == "exact" and not self._find(resets_exactly)
         setup = RolloutSetup(
             maker,
             policy,
@@ -276,18 +276,20 @@ def assemble(
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
     known = {**(chosen.options if chosen else {}), **options}
-    environment = make_goal_env(env, None, arguments, options.get("observation_keys", ()), known.get("reward", "step"))
+    keys, reward = options.get("observation_keys", ()), known.get("reward", "step")
+    make = partial(make_goal_env, env, None, arguments, keys, reward)
+    environment, can_remake = make(), not isinstance(env, gymnasium.Env)
     if env_id and ":" in env_id:
         options = {"env_module": env_id.partition(":")[0]} | dict(options)
     with _closed_on_error(environment, env):
         counter = StepCounter(environment)
         spec = read_spec(counter, arguments)
-        report = _check(environment, known) if check else None
+        report = _check(environment, known, make if can_remake else None) if check else None
         if report is not None and report.facts is not None:
             low, high = report.facts.reward_range
             spec = replace(spec, reward_low=low, reward_high=high)
-        facts, can_remake = report.facts if report else None, not isinstance(env, gymnasium.Env)
-        checked = facts.choices(can_remake) if facts else []
+        facts, reuses = report.facts if report else None, known.get("reset_mode") == "reuse"
+        checked = facts.choices(can_remake and not reuses) if facts else []
         final = chosen or _recipe_of(environment, spec, arguments)
 
         def resolve(found: Found) -> Settings:
@@ -323,10 +325,13 @@ def _recipe_of(environment: Environment, spec: GoalSpec, env_options: Mapping[st
     return recipe
 
 
-def _check(environment: Environment, options: Mapping[str, Any]) -> CheckReport:
-    """Check an environment with the options that say what it needs. Raises GoalEnvError if there is an error."""
-    needs = {name: options[name] for name in ("max_episode_steps", "info_keys", "reward") if name in options}
-    report = check_goal_env(environment, **needs)
+def _check(environment: Environment, options: Mapping[str, Any], make: Callable[[], Environment] | None) -> CheckReport:
+    """Check an environment with the options that say what it needs. Raises GoalEnvError if there is an error.
+
+    make: returns another one; None: none can be made.
+    """
+    names = ("max_episode_steps", "info_keys", "reward", "reset_mode")
+    report = check_goal_env(environment, **{name: options[name] for name in names if name in options}, make=make)
     if not report.ok:
         raise GoalEnvError(f"{report}\nFix the errors, or skip the check: --no-check, or check=False.")
     return report

@@ -1,0 +1,89 @@
+"""Resets of an environment that are not exact: how far they differ from a new environment, and what a new one costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..records import OBSERVATION_KEYS, Array
+from .random_play import Environment, play
+
+COMPARED_SEEDS = (201, 203, 205)  # of resets of a new environment and of the used one
+DEVIATION_SEEDS = range(301, 321)  # of resets; 20 show a standard deviation within about a sixth
+USED_STEPS = 20  # played in the used environment before each reset that is compared
+TIMED_STEPS = 10  # of an episode, from which the seconds of a whole one follow
+LARGEST_GAP = 0.01  # in standard deviations: far below the noise of exploration
+ROUNDING = 1e-6  # of the size of a column: the rounding of float32, also where a column is the same after every reset
+
+
+@dataclass(frozen=True)
+class ResetComparison:
+    """First observations after a reset of a used environment, compared with those of new environments.
+
+    gap: the largest difference of the column that differs most. deviation: its standard deviation over resets.
+    column: its key and its index. is_similar: whether no column differs by more than LARGEST_GAP standard deviations.
+    make_seconds: to make an environment. step_seconds: to step it.
+    """
+
+    gap: float
+    deviation: float
+    column: str
+    is_similar: bool
+    make_seconds: float
+    step_seconds: float
+
+    def __str__(self) -> str:
+        """Return the gap as the end of a sentence."""
+        if not self.gap:
+            return "the first observation equals that of a new environment"
+        gap = f"the first observation differs from that of a new environment by {self.gap:.2g} in {self.column}"
+        return f"{gap}, whose standard deviation over resets is {self.deviation:.2g}"
+
+
+def compare_resets(
+    used: Environment, make: Callable[[], Environment], seeds: Sequence[int] = COMPARED_SEEDS
+) -> ResetComparison:
+    """Compare the resets of a used environment with new environments, and time these.
+
+    make: returns a new environment, which is closed here. seeds: of the resets, each in another new environment.
+    Reset `used` before its next step.
+    """
+    gaps, make_seconds, step_seconds = list[Array](), list[float](), list[float]()
+    for seed in seeds:
+        started = time.perf_counter()
+        new = make()
+        make_seconds.append(time.perf_counter() - started)
+        try:
+            play(used, seed + 1, USED_STEPS)
+            gaps.append(np.abs(_first(used, seed) - _first(new, seed)))
+            started = time.perf_counter()
+            n_steps = len(play(new, seed, TIMED_STEPS))
+            step_seconds.append((time.perf_counter() - started) / n_steps)
+        finally:
+            new.close()
+    gap, firsts = np.max(gaps, axis=0), np.stack([_first(used, seed) for seed in DEVIATION_SEEDS])
+    deviation = firsts.std(0)
+    excess = gap - LARGEST_GAP * deviation - ROUNDING * np.abs(firsts).max(0)
+    worst = int(excess.argmax())
+    seconds = float(np.median(make_seconds)), float(np.median(step_seconds))
+    return ResetComparison(float(gap[worst]), float(deviation[worst]), _name(used, worst), excess[worst] <= 0, *seconds)
+
+
+def _first(env: Environment, seed: int) -> Array:
+    """Return the first observation of an episode with its goals, as one vector."""
+    observation = env.reset(seed=seed)[0]
+    return np.concatenate([np.asarray(observation[key], np.float64).reshape(-1) for key in OBSERVATION_KEYS])
+
+
+def _name(env: Environment, column: int) -> str:
+    """Return the key and the index of a column of the vector of `_first`."""
+    observation = env.reset(seed=COMPARED_SEEDS[0])[0]
+    for key in OBSERVATION_KEYS:
+        size = np.size(observation[key])
+        if column < size:
+            return f"column {column} of {key}"
+        column -= size
+    raise AssertionError("the vector has no more columns")
