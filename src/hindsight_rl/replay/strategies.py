@@ -140,7 +140,7 @@ def choose_termination(
         case "keep":
             return AS_STORED
         case _:
-            return Termination(compute_terminated)
+            return Termination(compute_terminated) if compute_terminated else AS_STORED
 
 
 def _never(achieved_goal: Array, goal: Array, info: dict[str, Array]) -> Array:
