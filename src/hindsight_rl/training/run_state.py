@@ -272,7 +272,7 @@ class SearchState:
         if self.phase == "probing":
             return replace(exploration, probing=self.probing)
         if self.phase == "scaling":
-            repeat = int(load_preset("strong_body").options["random_action_repeat"])
+            repeat = int(load_preset("cancelling_actions").options["random_action_repeat"])
             held = replace(exploration, random_action_repeat=repeat, episode_steps=SCALING_EPISODE_STEPS)
             return replace(held, random_scale=SMALL_FRACTION) if episode % 2 else held
         # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
