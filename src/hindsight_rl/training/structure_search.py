@@ -99,13 +99,11 @@ class StructureSearch:
 
     def _look(self, run: RunState) -> None:
         state, steps = self.state, run.counts.env_steps
-        if state.endings.is_clear and not state.found.endings and not self.is_warm_up:
-            self._take_endings()
-            self._adopt(run, state.found)
+        if run.buffer.timeline.wraps and state.next_at is not None:
+            self._end(run)
+        if not self.is_warm_up:
+            self._update_endings(run)
         if state.next_at is None or steps < state.next_at:
-            return
-        if run.buffer.timeline.wraps:  # the first episodes are gone
-            state.phase, state.next_at = "learning", None
             return
         episodes = run.buffer.timeline.episodes()
         if len(episodes) < HELD_OUT:  # look again after the next job
@@ -114,10 +112,29 @@ class StructureSearch:
             self._look_for_contact(run, episodes)
         elif state.phase == "scaling":
             self._learn(run, _infer_range(episodes, state.first_scaled, self._spec, self._compute_reward))
+            state.random_episodes = len(run.buffer.timeline.first_rows())  # those with larger actions may be gone
         elif state.phase == "probing":
             self._look_at_contacts(run, episodes)
         else:
             self._refine(run, episodes)
+
+    def _end(self, run: RunState) -> None:
+        """End the search: the first episodes, which it needs, are no longer stored."""
+        held = f"the buffer holds only {run.settings.training.capacity:,} steps, so the first ones are gone"
+        why = f"structure that needs more steps: {held}. Increase `capacity`"
+        self.state.phase, self.state.next_at, self.state.missing = "learning", None, (*self.state.missing, why)
+
+    def _update_endings(self, run: RunState) -> None:
+        """Use how successes end episodes once that is clear, until an episode contradicts it."""
+        state = self.state
+        used = state.found.value("success_reward")
+        if used is None and state.endings.is_clear:
+            self._take_endings()
+        elif used is not None and state.endings.contradict(used):
+            state.found = replace(state.found, endings=())
+        else:
+            return
+        self._adopt(run, state.found)
 
     def restore(self, run: RunState, data: Mapping[str, Any], stored: Stored) -> None:
         """Go on from the state of a checkpoint, before the trainer's own state is restored. stored: that of the agent."""
@@ -129,6 +146,7 @@ class StructureSearch:
 
     def _look_for_contact(self, run: RunState, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
+        state.random_episodes = len(episodes)
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
         if not found.parts.has_object:  # whether columns show an object may need more episodes
             if run.demonstrations is None and _may_be_too_strong(found, self._spec):  # they use the whole range
@@ -148,7 +166,7 @@ class StructureSearch:
         state.phase, n_objects = "probing", len(state.probing.objects)
         state.next_at = run.counts.env_steps + PROBING_STEPS * n_objects
         state.probe_until = state.next_at + PROBING_STEPS * n_objects
-        state.random_episodes = len(episodes)
+        state.first_probing = len(episodes)
         run.drop_jobs()
 
     def _look_at_contacts(self, run: RunState, episodes: Sequence[Episode]) -> None:
@@ -157,7 +175,7 @@ class StructureSearch:
         They cost fewer steps than an agent that learns without a symmetry that holds.
         """
         state, steps = self.state, run.counts.env_steps
-        state.probing_episodes = len(episodes) - state.random_episodes
+        state.probing_episodes = len(episodes) - state.first_probing
         found = self._infer(episodes)
         if steps < state.probe_until and any(symmetry.is_uncertain for symmetry in found.symmetries):
             state.next_at = min(steps + PROBING_STEPS // 2, state.probe_until)
@@ -177,20 +195,20 @@ class StructureSearch:
         shown: Sequence[int] = (),
         hidden: tuple[int, ...] | None = None,
     ) -> Structure:
-        """Infer the structure from the random episodes, and from those after them as episodes that seek contact.
+        """Infer the structure from the random episodes, and from those that seek contact.
 
         n_seeking: how many sought contact; None: those that probed. shown, hidden: see `infer_structure`.
         """
-        first = self.state.random_episodes
+        n_random, first = self.state.random_episodes, self.state.first_probing
         stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
-        seeking = episodes[first:stop]
         return infer_structure(
-            episodes[:first],
+            episodes[:n_random],
             self._spec,
-            seeking,
+            episodes[first:stop],
             shown,
             compute_reward=self._compute_reward,
             hidden=self._hidden if hidden is None else hidden,
+            later=episodes[n_random:first],
         )
 
     def _learn(self, run: RunState, found: Structure) -> None:
@@ -218,10 +236,11 @@ class StructureSearch:
         if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.success.has_none:
             # the path to the goals may lead where no goal and no start lies
             self.state.found = replace(self.state.found, ends_early=False)
-        if self.state.random_episodes:
+        if self.state.has_contact:
             self._test_again(run, episodes)
         else:
-            found = infer_structure(episodes, self._spec, known=self.state.found.value("symmetries", ()))
+            n, known = self.state.random_episodes, self.state.found.value("symmetries", ())
+            found = infer_structure(episodes[:n], self._spec, known=known, later=episodes[n:])
             if found.contact is not None and _may_be_replaced(run):
                 self._probe(run, episodes, found, found.contact)
                 return
@@ -241,8 +260,6 @@ class StructureSearch:
         Without a contact nothing changes: the policy may not touch the object yet. If the agent may not be replaced, its
         columns stay as they are, and symmetries are tested for all that it sees.
         """
-        if not self.state.has_contact:
-            return
         known, may_replace = self.state.found, _may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
