@@ -98,7 +98,7 @@ def _contacts(found: Structure) -> Iterator[Finding]:
     for contact in contacts:
         low, middle, high = contact.distances
         reason = (
-            f"they were near in all {contact.n_onsets} episodes where the goal moved from rest (distance {low:.3f}, "
+            f"they were near on average where the goal moved from rest, in {contact.n_onsets} episodes (distance {low:.3f}, "
             f"{middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); {contact.in_reach:.0%} of the goals lie within "
             "reach"
         )
