@@ -49,6 +49,12 @@ def test_layer_views_are_in_order_with_the_weight_before_the_bias():
     assert all(np.shares_memory(flat, view) for layer in ((weight1, bias1), (weight2, bias2)) for view in layer)
 
 
+def test_sizes_of_weights_are_checked_before_the_columns_of_images_are_listed():
+    spec = make_spec(observation=ArraySpec((20_000, 20_000, 3), "uint8", (0.0,), (255.0,)))
+    with pytest.raises(InputError, match=r"Expected shape \(1200000001,\) and float32 for `input_mean`, got \(3,\)"):
+        spec.check(PolicyWeights(*(np.zeros(3, np.float32),) * 3))
+
+
 def test_acting_by_hand():
     # inputs (3, 1, 2) - (1, 1, 0) times (1, 1, 4), clipped to 5: (2, 0, 5)
     # hidden: (2 * 1 + 5 * 0 + 1, 2 * 0 - 5 * 1 + 1) = (3, -4), after ReLU (3, 0); output 0.2 * 3 - 0.1 = 0.5

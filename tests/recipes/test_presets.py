@@ -75,6 +75,11 @@ def test_every_preset_has_options_of_the_library(name):
     assert names or preset.horizon is not None
 
 
+def test_no_two_presets_have_the_same_values():
+    values = [load_preset(name).model_dump_json(exclude={"name", "feature", "tasks"}) for name in preset_names()]
+    assert len(set(values)) == len(values)
+
+
 def test_an_unknown_preset_is_refused_with_similar_names():
     with pytest.raises(UnknownNameError, match="object"):
         load_preset("objekt")

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from hindsight_rl.options.replay import STRATEGIES
+from hindsight_rl.options.replay import GOAL_SOURCES
 from hindsight_rl.replay.kernels import (
     DESIRED,
     ENDED,
@@ -51,7 +51,7 @@ def choose_goals(counts, layout, u, sources, row, other_row, is_relabelled, goal
             goal_at[here] = other_row[here] * row_bytes + desired_at
         else:
             done, left = (counts[row[here] * row_ints + at] for at in (done_at, left_at))
-            goal_row = goal_rows(STRATEGIES[int(source)], row[here], done, left, rest, other_row[here])
+            goal_row = goal_rows(GOAL_SOURCES[int(source)], row[here], done, left, rest, other_row[here])
             goal_at[here] = goal_row * row_bytes + achieved_at
 
 

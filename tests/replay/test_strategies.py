@@ -3,7 +3,7 @@ import pytest
 
 from hindsight_rl.errors import OptionError, UnknownNameError
 from hindsight_rl.options import Relabel
-from hindsight_rl.options.replay import her_probability
+from hindsight_rl.options.replay import GOAL_SOURCES, STRATEGIES, her_probability
 from hindsight_rl.replay.strategies import (
     check_strategy,
     episode_rows,
@@ -43,8 +43,16 @@ def test_random_rows_are_the_outcomes_of_other_transitions():
 
 def test_strategies_are_known_by_name():
     u, other = np.full(3, 0.5), np.array([20, 21, 22])
-    rows = {name: goal_rows(name, ROW, DONE, LEFT, u, other).tolist() for name in ("future", "final", "episode", "random")}
+    rows = {name: goal_rows(name, ROW, DONE, LEFT, u, other).tolist() for name in STRATEGIES}
     assert rows == {"future": [13, 14, 14], "final": [14] * 3, "episode": [13] * 3, "random": [21, 22, 23]}
+    with pytest.raises(
+        UnknownNameError, match="Expected one of future, final, episode, random as `strategy`, got 'nearest'"
+    ):
+        goal_rows("nearest", ROW, DONE, LEFT, u, other)
+
+
+def test_each_named_strategy_is_a_source_of_mixtures_too():
+    assert {*STRATEGIES, "desired"} == {*GOAL_SOURCES}
 
 
 def test_an_unknown_strategy_names_the_nearest():

@@ -126,6 +126,10 @@ def fails():
     return Sabotaged(short(), fail, once=False)
 
 
+def fails_once():
+    return Sabotaged(short(), fail, once=True)
+
+
 class Endless(PointReach):
     def step(self, action):
         observation, reward, terminated, _, info = super().step(action)

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from hindsight_rl.structure.columns import Units
-from hindsight_rl.structure.contact import _nearest_columns, measure_contact
+from hindsight_rl.structure.contact import Contact, _nearest_columns, measure_contact
 from hindsight_rl.structure.steps import Steps
 
 
@@ -23,6 +23,14 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
     nearer = np.median(heights[onsets], 0) / np.median(heights, 0)
     assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
     assert _nearest_columns(steps, onsets, [0, 1, 2]) == (0, 1, 2)
+
+
+def test_the_evidence_says_what_was_compared():
+    """A mean over onsets: single ones may be farther away."""
+    evidence = Contact((0, 1), (2, 3), 5, (0.1, 0.2, 0.9), 1.0).evidence()
+    assert evidence.startswith(
+        "columns 0, 1 were near columns 2, 3 on average where the goal moved from rest, in 5 episodes ("
+    )
 
 
 def test_contact_at_no_distance_has_a_tolerance():

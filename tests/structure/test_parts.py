@@ -76,6 +76,21 @@ def test_an_object_that_settles_at_the_start_waits_until_it_is_touched():
     assert kinds(breaks, breaks) == [((0,), "body")]
 
 
+@pytest.mark.parametrize(
+    ("at_random", "of_policy", "expected"),
+    [
+        (body(1, 1), path(1, 1), [((0, 1), "body")]),  # the policy waits
+        (path(1, 1), body(1, 1), [((0, 1), "object")]),  # it pushes from the first step
+        (path(0, 0), path(1, 1), [((0, 1), "object")]),  # it alone touches the object
+    ],
+)
+def test_random_steps_alone_show_what_rests_by_itself(at_random, of_policy, expected):
+    random_steps = steps_of(at_random, at_random)
+    found = find_parts(steps_of(at_random, at_random, *[of_policy] * 8), random_steps)
+    assert [(part.dimensions, part.kind) for part in found.parts] == expected
+    assert found.parts[0].rest == find_parts(random_steps).parts[0].rest
+
+
 def test_an_object_may_have_one_dimension():
     assert kinds(path(1), path(2)) == [((0,), "object")]
 

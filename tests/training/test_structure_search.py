@@ -16,6 +16,7 @@ from hindsight_rl.options import Choice, Settings
 from hindsight_rl.recipes.files import save_recipe
 from hindsight_rl.records import ArraySpec, GoalSpec
 from hindsight_rl.rollout.collect import play_episode
+from hindsight_rl.structure import Endings
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
 from hindsight_rl.task_structure.symmetries import Symmetry
@@ -180,6 +181,8 @@ def test_a_search_whose_first_episodes_were_evicted_ends():
     with train(400, capacity=150) as model:
         assert not model.trainer.search.is_warm_up
         assert model.trainer.counts.updates > 0
+        [why] = model.trainer.not_found
+    assert why.startswith("structure that needs more steps: the buffer holds only 150 steps, so the first ones are gone")
 
 
 def test_beta_reaches_1_at_the_end_of_learn_although_the_agent_is_replaced():
@@ -250,19 +253,40 @@ def successes(n_failures, n_successes, *later):
     return UnguidedSuccess([bool(i % 2) for i, number in enumerate(numbers) for _ in range(number)])
 
 
-@pytest.mark.parametrize(("success", "is_probed"), [(successes(50, 0), True), (successes(49, 0), False)])
-def test_a_contact_that_a_later_look_finds_is_probed_if_the_agent_is_poor(inferred, monkeypatch, success, is_probed):
+@pytest.mark.parametrize(
+    ("success", "failed", "is_probed"),
+    [(successes(50, 0), 0, True), (successes(49, 0), 0, False), (successes(50, 0), 2, True)],
+)
+def test_a_contact_that_a_later_look_finds_is_probed_if_the_agent_is_poor(
+    inferred, monkeypatch, success, failed, is_probed
+):
+    """Also if probing failed before. failed: its episodes."""
     search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
     monkeypatch.setattr(inferred.trainer, "success", success)
     monkeypatch.setattr(inferred.trainer.counts, "env_steps", 5_000)
-    episodes = episodes[: search.state.random_episodes]
-    monkeypatch.setattr(search, "state", replace(search.state, random_episodes=0, probing_episodes=0, probing=None))
+    n_random = search.state.random_episodes
+    episodes = episodes[: n_random + failed]
+    before = replace(search.state, has_contact=False, first_probing=n_random * (failed > 0), probing_episodes=failed)
+    monkeypatch.setattr(search, "state", before)
     search._refine(inferred.trainer, episodes)
     if is_probed:
-        assert (search.state.phase, search.state.random_episodes) == ("probing", len(episodes))
+        assert (search.state.phase, search.state.first_probing) == ("probing", len(episodes))
+        assert search.state.random_episodes == n_random
         assert search.state.probing.tool.columns == (0, 1)
     else:
         assert search.state.phase == "learning"
+
+
+def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
+    search, seen = inferred.trainer.search, []
+    found = SimpleNamespace(sequence=None, symmetries=())
+    infer = lambda random, spec, known, later: seen.append((len(random), len(later))) or found  # noqa: E731
+    monkeypatch.setattr(structure_search, "infer_structure", infer)
+    monkeypatch.setattr(search, "state", replace(search.state, has_contact=False, random_episodes=3))
+    monkeypatch.setattr(search, "_adopt", lambda run, found: None)
+    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: False)
+    search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:8])
+    assert seen == [(3, 5)]
 
 
 class DenseReach(gymnasium.Env):
@@ -320,6 +344,27 @@ def test_the_reward_of_a_success_is_learned_from_the_episodes():
         model.learn(2_000)
         assert model.settings.replay.relabel_terminated == "success"
         assert -0.3 <= model.settings.training.success_reward <= 0
+
+
+@pytest.mark.parametrize(
+    ("reward", "success", "terminated", "is_used"),
+    [(-0.2, True, True, True), (-0.2, False, False, True), (-0.2, True, False, False), (-0.1, False, False, False)],
+)
+def test_how_successes_end_episodes_is_not_used_after_an_episode_contradicts_it(reward, success, terminated, is_used):
+    """Three episodes end with a success and -0.1. Then a success ends nothing, or another step has this reward."""
+    with HER(DenseReach, max_episode_steps=20, **FAST | {"structure": "none"}) as model:
+        model.learn(1)
+        search, played = model.trainer.search, model.trainer.buffer.timeline.episodes()[0]
+
+        def observe(last, success, terminated):
+            rewards = np.append(np.full(len(played) - 1, -1.0), last)
+            search.observe([replace(played, reward=rewards, success=success, terminated=terminated)])
+            search.after_job(model.trainer)
+            return model.settings.replay.relabel_terminated
+
+        search.state.endings = Endings()
+        assert [observe(-0.1, True, True) for _ in range(3)] == [None, None, "success"]
+        assert observe(reward, success, terminated) == ("success" if is_used else None)
 
 
 class LongEpisodes(DenseReach):

@@ -23,8 +23,6 @@ Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement"
 Source = Literal["observation", "goal"]
 ColumnTuple = tuple[int, ...]
 
-LARGEST_IMAGE = 10_000_000  # values: 1,800 x 1,800 pixels in colour; a file of somebody else may claim more
-
 
 @dataclass(frozen=True)
 class Block:
@@ -151,8 +149,6 @@ class Layout:
         for block in self.blocks:
             array: ArraySpec = getattr(self, block.source)
             if feature_of(array) == "image" and block.feature != "one_hot":
-                if block.size > LARGEST_IMAGE:
-                    raise InputError(f"Expected an image of at most {LARGEST_IMAGE:,} values, got shape {array.shape}.")
                 image = np.arange(start, start + block.size).reshape(array.shape)
                 images.append(np.moveaxis(image, -1, 0) if _is_channels_last(array) else image)
             start += block.size

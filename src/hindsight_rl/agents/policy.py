@@ -113,17 +113,23 @@ class PolicySpec:
         return Architecture((n_inputs, *self.options.hidden, n_outputs), n_members, layer_norm, encoding)
 
     def check(self, weights: PolicyWeights) -> None:
-        """Raise InputError if weights do not fit. Nothing is allocated before: the spec of a file may name any sizes."""
+        """Raise InputError if weights do not fit.
+
+        The spec of a file may name any sizes, so nothing of these sizes is allocated before they equal those of arrays.
+        """
         n_inputs = self.layout.size
-        sizes = {"input_mean": n_inputs, "input_scale": n_inputs, "flat": self.architecture.n_weights}
-        for name, size in sizes.items():
-            array = getattr(weights, name)
-            if array.shape != (size,) or array.dtype != np.float32:
-                raise InputError(f"Expected shape ({size},) and float32 for `{name}`, got {array.shape} {array.dtype}.")
+        for name in ("input_mean", "input_scale"):
+            _check_vector(name, getattr(weights, name), n_inputs)
+        _check_vector("flat", weights.flat, self.architecture.n_weights)  # it lists the columns of images
         n, positions, table = self.options.n_waypoints, weights.waypoints, weights.next_waypoint
         is_table = table.shape == (n, n) and bool(((table >= GOAL) & (table < n)).all())
         if n and (positions.shape != (n, self.task.goal.size) or not is_table):
             raise InputError(f"Expected {n} waypoints and a table of them, got {positions.shape} and {table.shape}.")
+
+
+def _check_vector(name: str, array: Array, size: int) -> None:
+    if array.shape != (size,) or array.dtype != np.float32:
+        raise InputError(f"Expected shape ({size},) and float32 for `{name}`, got {array.shape} {array.dtype}.")
 
 
 def _check_action(action: ArraySpec, kind: PolicyKind) -> None:

@@ -21,6 +21,7 @@ from ..options.replay import GOAL_SOURCES
 from ..records import OBSERVATION_KEYS, Array
 
 FUTURE, FINAL, EPISODE, RANDOM, DESIRED, STORED = range(len(GOAL_SOURCES) + 1)  # STORED: a goal that is stored in the row
+READS_OTHERS = (RANDOM, DESIRED)  # sources of goals that need rows of other episodes
 LARGEST_U = math.nextafter(1.0, 0.0)
 FRESH, OPEN, ENDED = range(3)  # phases of an environment: no open episode; inside an episode; an episode has just ended
 REFUSED, NEEDS_CARE = -1, -2  # codes of `add_steps`
@@ -162,7 +163,7 @@ def choose_goals(
     u: (B,) in [0, 1). It chooses the source. Its place in the part of the source is uniform in [0, 1) again and chooses the
         goal. A number behind all parts keeps the desired goal.
     sources: (S, 3): an index of GOAL_SOURCES, or STORED; the start and the size of its part of [0, 1), without gaps.
-    row, other_row: (B,) live rows. Only RANDOM and DESIRED read `other_row`.
+    row, other_row: (B,) live rows. Only READS_OTHERS read `other_row`.
     """
     row_ints, done_at, left_at, row_bytes, achieved_at, desired_at, _, goal_bytes, n_stored, _ = layout
     n_sources, (source, start, size) = len(sources), sources[0]
@@ -230,7 +231,7 @@ def sample(
 ) -> bool:
     """Run `fill_uniform`, `draw_rows`, `choose_goals` and `gather` in one call. Return False if rows are missing.
 
-    u: memory for n_proposals + B numbers. RANDOM and DESIRED are not supported, because they draw rows twice.
+    u: memory for n_proposals + B numbers. READS_OTHERS are not supported, because they draw rows twice.
     """
     counts, n_numbers = ring.view(np.int32), n_proposals + len(row)
     fill_uniform(state, u[:n_numbers])

@@ -19,9 +19,9 @@ import numpy as np
 
 from ..errors import InputError, NothingToSampleError
 from ..options import ReplayOptions
-from ..options.replay import DEFAULT_N_SAMPLED_GOAL, STRATEGIES, Relabel, StrategyFunction, her_probability
+from ..options.replay import DEFAULT_N_SAMPLED_GOAL, GOAL_SOURCES, Relabel, StrategyFunction, her_probability
 from ..records import Array, Batch
-from .kernels import DESIRED, FUTURE, RANDOM, STORED, choose_goals, draw_rows, fill_uniform, gather, sample
+from .kernels import FUTURE, READS_OTHERS, STORED, choose_goals, draw_rows, fill_uniform, gather, sample
 from .priorities import Priorities
 from .rows import BatchMemory, Draw, as_bytes
 from .strategies import Strategy, check_strategy, custom_rows
@@ -117,7 +117,7 @@ class GoalSampler:
         self.sources = source_table(self.strategy, self.probability)
         if is_stored:
             self.sources = np.array([(STORED, 0.0, self.probability)])
-        self.reads_others = bool(np.isin(self.sources[:, 0], (RANDOM, DESIRED)).any())
+        self.reads_others = bool(np.isin(self.sources[:, 0], READS_OTHERS).any())
         self.is_compiled = not self.reads_others and not callable(strategy)
         self._timeline, self._rows, self._rng = rows.timeline, rows, rows.rng
 
@@ -153,7 +153,7 @@ def source_table(strategy: Strategy, probability: float) -> Array:
         fractions = strategy.fractions().values()
         parts = zip(count(), accumulate(fractions, initial=0.0), fractions, strict=False)
         return np.array([part for part in parts if part[2]] or [(FUTURE, 0.0, 0.0)])
-    return np.array([(STRATEGIES.index(strategy) if isinstance(strategy, str) else FUTURE, 0.0, probability)])
+    return np.array([(GOAL_SOURCES.index(strategy) if isinstance(strategy, str) else FUTURE, 0.0, probability)])
 
 
 def count_stored_goals(options: ReplayOptions) -> int:

@@ -63,7 +63,7 @@ def random_rows(other_row: Array) -> Array:
 
 
 def goal_rows(strategy: str, row: Array, steps_done: Array, steps_left: Array, u: Array, other_row: Array) -> Array:
-    """Return the goal rows of a named strategy. All (B,). Only "random" reads `other_row`."""
+    """Return the goal rows of a named strategy. All (B,). Only "random" reads `other_row`. Raises UnknownNameError."""
     match strategy:
         case "future":
             return future_rows(row, steps_left, u)
@@ -71,8 +71,10 @@ def goal_rows(strategy: str, row: Array, steps_done: Array, steps_left: Array, u
             return final_rows(row, steps_left)
         case "episode":
             return episode_rows(row, steps_done, steps_left, u)
-        case _:
+        case "random":
             return random_rows(other_row)
+        case _:
+            raise UnknownNameError(f"Expected one of {', '.join(STRATEGIES)} as `strategy`, got {strategy!r}.")
 
 
 def custom_rows(strategy: StrategyFunction, row: Array, steps_done: Array, steps_left: Array, u: Array) -> Array:

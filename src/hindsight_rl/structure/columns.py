@@ -9,7 +9,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import HARDLY, LITTLE, ROUNDING, Steps, explained_variance
+from .steps import FLOAT32_ROUNDING, HARDLY, LITTLE, Steps, explained_variance
 
 SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
@@ -90,7 +90,7 @@ def find_goal_copies(steps: Steps, largest_noise: float = HARDLY) -> GoalCopies:
     seen = np.concatenate([steps.observation, steps.next_observation])
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
     columns: list[int | None] = []
-    rounding = ROUNDING * float(np.abs(achieved).max())
+    rounding = FLOAT32_ROUNDING * float(np.abs(achieved).max())
     errors = np.stack([np.square(seen - values[:, None]).mean(0) for values in achieved.T])  # (goal size, columns)
     nearest, least = errors.argmin(1), errors.min(1)
     is_noisy = least < largest_noise * achieved.var(0)
@@ -124,7 +124,7 @@ def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
     sample = seen[:: max(1, len(seen) // 64)]  # most pairs fail on a few rows already
     size = np.abs(seen).max(0)
-    rounding = 4 * ROUNDING * np.maximum(size[live, None], size[live])  # of the difference of each pair
+    rounding = 4 * FLOAT32_ROUNDING * np.maximum(size[live, None], size[live])  # of the difference of each pair
     found: dict[
         frozenset[int], ColumnDifference
     ] = {}  # "c = a - b" and "b = a - c" say the same: one of each triple is kept
@@ -228,7 +228,7 @@ def _exact_fit(values: Array, columns: Array) -> Array | None:
     design = np.column_stack([columns, np.ones(len(columns))])
     weights = np.linalg.lstsq(design, values, rcond=None)[0]
     residual = values - design @ weights
-    precision = ROUNDING * (np.abs(values).max() + np.abs(design * weights).max(0).sum())
+    precision = FLOAT32_ROUNDING * (np.abs(values).max() + np.abs(design * weights).max(0).sum())
     weights[-1] *= abs(weights[-1]) > precision
     is_exact = np.abs(residual).max() <= precision
     return weights if is_exact and residual.var() <= (1 - LINEAR) * values.var() else None

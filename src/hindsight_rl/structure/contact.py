@@ -13,7 +13,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
-from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, find_differences
+from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, find_differences, listed
 from .parts import AT_REST, Dimensions, Parts
 from .steps import ALIKE, HARDLY, MOSTLY, Steps, standardize
 
@@ -59,11 +59,15 @@ class Contact:
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
+        tool, other = listed(self.tool), listed(self.object_columns)
+        return f"columns {tool} were near columns {other} on average where the goal moved from rest, in {self.figures()}"
+
+    def figures(self) -> str:
+        """Return the figures of the evidence."""
         low, middle, high = self.distances
         return (
-            f"columns {', '.join(map(str, self.tool))} were near columns {', '.join(map(str, self.object_columns))} in all "
-            f"{self.n_onsets} episodes where the goal moved from rest (distance {low:.3f}, {middle:.3f}, {high:.3f} at the "
-            f"10, 50 and 90 % quantiles); {self.in_reach:.0%} of the goals lie within the reach of these columns"
+            f"{self.n_onsets} episodes (distance {low:.3f}, {middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); "
+            f"{self.in_reach:.0%} of the goals lie within the reach of these columns"
         )
 
 
@@ -176,7 +180,7 @@ def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> t
     """Return one column for each dimension of the goal: together they are nearest to it at onsets, relative to other steps.
 
     None unless they are near, stand out from others, and no others are so seldom as near while the object rests. Distances
-    are root mean squares: they must be near at all onsets.
+    are root mean squares, so that one onset far from the columns counts much.
     """
     seen = steps.next_observation[:, list(positions), None]
     gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)

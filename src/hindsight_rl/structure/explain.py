@@ -96,11 +96,7 @@ def _figures(loss: Difference) -> str:
 def _contacts(found: Structure) -> Iterator[Finding]:
     for contact in found.sequence.contacts if found.sequence else ():
         low, middle, high = contact.distances
-        reason = (
-            f"they were near in all {contact.n_onsets} episodes where the goal moved from rest (distance {low:.3f}, "
-            f"{middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); {contact.in_reach:.0%} of the goals lie within "
-            "reach"
-        )
+        reason = f"they were near on average where the goal moved from rest, in {contact.figures()}"
         name, verdict = f"columns {listed(contact.tool)}", f"move columns {listed(contact.object_columns)} by touch"
         yield Finding("contact", name, verdict, reason, contact.tool, middle, low, high, TOLERANCE * low)
 

@@ -98,7 +98,7 @@ class Structure:
     def _features_of_bodies(self) -> Iterator[Feature]:
         inertia, limit = self.inertia.evidence(), self.time_limit
         if self.inertia.keeps_speed and self.inertia.is_far:
-            yield Feature("keeps_speed", inertia)
+            yield Feature("cancelling_actions", inertia)
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
         if self.is_dense:
@@ -110,7 +110,7 @@ class Structure:
         if self._is_graded:
             yield Feature("many_dimensions", self._why_graded, needs="tolerance_levels")
         if self.action_range is not None and self.action_range.small_suffices:
-            yield Feature("strong_body", self.action_range.evidence())
+            yield Feature("cancelling_actions", self.action_range.evidence())
 
     def choices(self) -> list[Choice]:
         """Return the structure that follows as options, with their evidence."""

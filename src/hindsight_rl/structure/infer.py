@@ -50,6 +50,7 @@ def infer_structure(
     compute_reward: RewardOf | None = None,
     known: Sequence[str] = (),
     hidden: Sequence[int] | None = None,
+    later: Sequence[Episode] = (),
 ) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
@@ -60,15 +61,19 @@ def infer_structure(
     known: symmetries that held before; they hold until they are refuted.
     hidden: columns that the networks do not see, if that is decided. Symmetries must then hold for all others. None: those
         that turn out to be needless.
+    later: with the actions of a policy. They show more contacts and positions, but not what rests or what follows actions:
+    a policy chooses its actions by what it sees.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     _check(episodes, spec)
     random_steps = Steps.from_episodes(episodes)
-    random_steps = replace(random_steps, noise=measure_noise(random_steps))
-    units = find_units(random_steps)
-    steps = units.apply(random_steps)
-    copies, controlled = find_goal_copies(steps), find_controlled_columns(steps)
-    parts, inertia, constant = find_parts(steps), measure_inertia(steps), find_constant_columns(steps)
+    noise = measure_noise(random_steps)
+    steps = Steps.from_episodes([*episodes, *later], noise)
+    units = find_units(steps)
+    steps, random_steps = (units.apply(each) for each in (steps, replace(random_steps, noise=noise)))
+    copies, constant = find_goal_copies(steps), find_constant_columns(steps)
+    controlled, inertia = find_controlled_columns(random_steps), measure_inertia(random_steps)
+    parts = find_parts(steps, random_steps)
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
     if parts.has_object and copies.is_complete:
@@ -95,7 +100,8 @@ def infer_structure(
     )
     if sequence is None or not probing:
         return found
-    return _with_probing(found, sequence, episodes, probing, steps.noise, shown, compute_reward, held, hidden)
+    everything = [*episodes, *later]
+    return _with_probing(found, sequence, everything, probing, noise, shown, compute_reward, held, hidden)
 
 
 def _with_probing(

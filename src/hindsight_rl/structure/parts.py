@@ -73,17 +73,21 @@ class Parts:
         return "; ".join(each.evidence() for each in self.parts)
 
 
-def find_parts(steps: Steps) -> Parts:
-    """Find the parts of the goal in steps with random actions.
+def find_parts(steps: Steps, random_steps: Steps | None = None) -> Parts:
+    """Find the parts of the goal in steps.
+
+    random_steps: those with random actions. They alone show what rests by itself: a policy may rest at its goal, or move an
+        object from the start. None: all steps are random.
 
     Dimensions of one kind belong together if the one that moves less often mostly moves with the other: the
     height of a cube changes only while something moves it. What never moved is a part as large as the others if its
     neighbouring dimensions suffice for that, and otherwise belongs to a part beside it.
     """
-    is_moving = np.abs(steps.displacement) > AT_REST * np.maximum(_size(steps), 1e-300)
-    moved, is_body = np.any(is_moving, axis=0), ~_waits(steps, is_moving)
+    random_steps = steps if random_steps is None else random_steps
+    is_moving, at_random = (np.abs(each.displacement) > AT_REST * _size(steps) for each in (steps, random_steps))
+    moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random)
     is_body |= ~_waits(
-        steps, np.any(is_moving[:, ~is_body], axis=1, keepdims=True)
+        random_steps, np.any(at_random[:, ~is_body], axis=1, keepdims=True)
     )  # each rests, but one of them always moves
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
@@ -92,7 +96,7 @@ def find_parts(steps: Steps) -> Parts:
     is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move is a part of what is beside it
     for run in _runs(np.flatnonzero(~moved).tolist()):
         groups = _with_unmoved(groups, run, is_body, bool(is_asked[run].any()))
-    rests = [float((~is_moving[:, group]).all(1).mean()) for group in groups]
+    rests = [float((~at_random[:, group]).all(1).mean()) for group in groups]
     parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
 
@@ -112,9 +116,12 @@ def _moved_by_episode(steps: Steps, noise: Array) -> Array:
 
 
 def _size(steps: Steps) -> Array:
-    """Return the standard deviation of the desired goals in each dimension, (g,); of the achieved ones where that is 0."""
+    """Return the standard deviation of the desired goals in each dimension, (g,); of the achieved ones where that is 0.
+
+    At least 1e-300: no displacement of 0 is larger than a multiple of it.
+    """
     desired = steps.desired_goal[steps.starts_episode].std(0)
-    return np.asarray(np.where(desired > 0, desired, steps.achieved_goal.std(0)))
+    return np.asarray(np.maximum(np.where(desired > 0, desired, steps.achieved_goal.std(0)), 1e-300))
 
 
 def _waits(steps: Steps, is_moving: Array) -> Array:

@@ -17,7 +17,7 @@ LITTLE = 0.2  # of what is usual, or explained: less does not count
 ALIKE = 0.9  # correlation from which on two columns, or successive displacements, are alike
 HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
 MOST_DEVIATIONS = 6.0  # standard deviations: noise hardly exceeds them, and rare jumps must not outweigh all other steps
-ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
+FLOAT32_ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
 BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
 HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
 
@@ -177,7 +177,7 @@ def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Arr
 
 def standardize(values: Array) -> Array:
     """Return the columns with mean 0 and standard deviation 1, clipped. Constant ones, up to rounding, become 0."""
-    deviation = values.std(0) + ROUNDING * np.abs(values).max(0, initial=0.0)
+    deviation = values.std(0) + FLOAT32_ROUNDING * np.abs(values).max(0, initial=0.0)
     centred = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1.0)
     return np.asarray(np.clip(centred, -MOST_DEVIATIONS, MOST_DEVIATIONS))
 

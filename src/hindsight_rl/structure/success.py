@@ -135,6 +135,10 @@ class Endings:
             return False
         return self.highest_other is None or self.highest_other < self.least_reward
 
+    def contradict(self, success_reward: float) -> bool:
+        """Whether a success ended nothing, or another step had a reward of at least `success_reward`."""
+        return self.n_open > 0 or (self.highest_other is not None and self.highest_other >= success_reward)
+
     def choices(self) -> tuple[Choice, ...]:
         """Return the options that end relabelled episodes as real ones."""
         why = f"{self.n_ended} of {self.n_ended} successes ended their episode, with rewards that no other step has"

@@ -61,8 +61,8 @@ class Found:
     ends_early: bool = True
 
     def value(self, option: str, otherwise: Any = None) -> Any:
-        """Return what the steps show about an option, `otherwise` if nothing."""
-        choice = latest(self.structure).get(option)
+        """Return what the run found out about an option, `otherwise` if nothing."""
+        choice = latest((*self.structure, *self.endings)).get(option)
         return otherwise if choice is None else choice.value
 
     def with_option(self, option: str, choices: Iterable[Choice]) -> Found:

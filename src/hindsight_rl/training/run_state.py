@@ -233,8 +233,9 @@ class SearchState:
 
     next_at: environment steps after which the structure is inferred next; None: not again.
     first_scaled: the first episode that compares a fraction of the action range with all of it.
-    random_episodes: the first so many episodes were played before probing began.
-    probing_episodes: so many after them sought contact, at most until `probe_until` environment steps.
+    random_episodes: the first so many stored episodes have random actions.
+    first_probing: the first stored episode that sought contact.
+    probing_episodes: so many from there sought contact, at most until `probe_until` environment steps.
     has_contact: whether they show what touches the object.
     endings: how the episodes so far ended.
     guesses: ways to steer what may be the tool, while no contact was seen.
@@ -246,6 +247,7 @@ class SearchState:
     next_at: int | None = 0
     first_scaled: int = 0
     random_episodes: int = 0
+    first_probing: int = 0
     probing_episodes: int = 0
     probe_until: int = 0
     has_contact: bool = False
@@ -272,7 +274,7 @@ class SearchState:
         if self.phase == "probing":
             return replace(exploration, probing=self.probing)
         if self.phase == "scaling":
-            repeat = int(load_preset("strong_body").options["random_action_repeat"])
+            repeat = int(load_preset("cancelling_actions").options["random_action_repeat"])
             held = replace(exploration, random_action_repeat=repeat, episode_steps=SCALING_EPISODE_STEPS)
             return replace(held, random_scale=SMALL_FRACTION) if episode % 2 else held
         # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it

@@ -99,13 +99,11 @@ class StructureSearch:
 
     def _look(self, run: RunState) -> None:
         state, steps = self.state, run.counts.env_steps
-        if state.endings.is_clear and not state.found.endings and not self.is_warm_up:
-            self._take_endings()
-            self._adopt(run, state.found)
+        if run.buffer.timeline.wraps and state.next_at is not None:
+            self._end(run)
+        if not self.is_warm_up:
+            self._update_endings(run)
         if state.next_at is None or steps < state.next_at:
-            return
-        if run.buffer.timeline.wraps:  # the first episodes are gone
-            state.phase, state.next_at = "learning", None
             return
         episodes = run.buffer.timeline.episodes()
         if len(episodes) < HELD_OUT:  # look again after the next job
@@ -114,25 +112,46 @@ class StructureSearch:
             self._look_for_contact(run, episodes)
         elif state.phase == "scaling":
             self._learn(run, _infer_range(episodes, state.first_scaled, self._spec, self._compute_reward))
+            state.random_episodes = len(run.buffer.timeline.first_rows())  # those with larger actions may be gone
         elif state.phase == "probing":
             self._look_at_contacts(run, episodes)
         else:
             self._refine(run, episodes)
 
+    def _end(self, run: RunState) -> None:
+        """End the search: the first episodes, which it needs, are no longer stored."""
+        held = f"the buffer holds only {run.settings.training.capacity:,} steps, so the first ones are gone"
+        why = f"structure that needs more steps: {held}. Increase `capacity`"
+        self.state.phase, self.state.next_at, self.state.missing = "learning", None, (*self.state.missing, why)
+
+    def _update_endings(self, run: RunState) -> None:
+        """Use how successes end episodes once that is clear, until an episode contradicts it."""
+        state = self.state
+        used = state.found.value("success_reward")
+        if used is None and state.endings.is_clear:
+            state.found = replace(state.found, endings=state.endings.choices())
+        elif used is not None and state.endings.contradict(used):
+            state.found = replace(state.found, endings=())
+        else:
+            return
+        self._adopt(run, state.found)
+
     def restore(self, run: RunState, data: Mapping[str, Any], stored: Stored) -> None:
         """Go on from the state of a checkpoint, before the trainer's own state is restored. stored: that of the agent."""
         self.state = SearchState.from_json(data)
-        settings = self._resolve(self.state.found)
-        if settings != run.settings:
+        if (settings := self._resolve(self.state.found)) != run.settings:
             run.rebuild(self._build(settings, None, stored), settings)
         run.settings = settings
 
     def _look_for_contact(self, run: RunState, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
+        state.random_episodes = len(episodes)
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
         if not found.parts.has_object:  # whether columns show an object may need more episodes
             if run.demonstrations is None and _may_be_too_strong(found, self._spec):  # they use the whole range
-                self._compare_scales(run, episodes)
+                state.phase, state.first_scaled = "scaling", len(episodes)
+                state.next_at = steps + SCALING_EPISODES * SCALING_EPISODE_STEPS
+                run.drop_jobs()
             else:
                 self._learn(run, found)
         elif found.sequence is not None:
@@ -148,7 +167,7 @@ class StructureSearch:
         state.phase, n_objects = "probing", len(state.probing.objects)
         state.next_at = run.counts.env_steps + PROBING_STEPS * n_objects
         state.probe_until = state.next_at + PROBING_STEPS * n_objects
-        state.random_episodes = len(episodes)
+        state.first_probing = len(episodes)
         run.drop_jobs()
 
     def _look_at_contacts(self, run: RunState, episodes: Sequence[Episode]) -> None:
@@ -157,18 +176,13 @@ class StructureSearch:
         They cost fewer steps than an agent that learns without a symmetry that holds.
         """
         state, steps = self.state, run.counts.env_steps
-        state.probing_episodes = len(episodes) - state.random_episodes
+        state.probing_episodes = len(episodes) - state.first_probing
         found = self._infer(episodes)
         if steps < state.probe_until and any(symmetry.is_uncertain for symmetry in found.symmetries):
             state.next_at = min(steps + PROBING_STEPS // 2, state.probe_until)
             return
         state.has_contact = found.contact is not None
         self._learn(run, found)
-
-    def _compare_scales(self, run: RunState, episodes: Sequence[Episode]) -> None:
-        self.state.phase, self.state.first_scaled = "scaling", len(episodes)
-        self.state.next_at = run.counts.env_steps + SCALING_EPISODES * SCALING_EPISODE_STEPS
-        run.drop_jobs()
 
     def _infer(
         self,
@@ -177,21 +191,21 @@ class StructureSearch:
         shown: Sequence[int] = (),
         hidden: tuple[int, ...] | None = None,
     ) -> Structure:
-        """Infer the structure from the random episodes, and from those after them as episodes that seek contact.
+        """Infer the structure from the random episodes, and from those that seek contact.
 
         n_seeking: how many sought contact; None: those that probed. shown, hidden: see `infer_structure`.
         """
-        first = self.state.random_episodes
+        n_random, first = self.state.random_episodes, self.state.first_probing
         stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
-        seeking = episodes[first:stop]
         return infer_structure(
-            episodes[:first],
+            episodes[:n_random],
             self._spec,
-            seeking,
+            episodes[first:stop],
             shown,
             compute_reward=self._compute_reward,
             known=self.state.found.value("symmetries", ()),
             hidden=self._hidden if hidden is None else hidden,
+            later=episodes[n_random:first],
         )
 
     def _learn(self, run: RunState, found: Structure) -> None:
@@ -207,22 +221,20 @@ class StructureSearch:
     def _refine(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Infer the structure again with all episodes.
 
-        If nothing changes and the agent is poor, a new agent replaces it and learns from the stored episodes (Nikishin et
-        al. 2022).
+        If nothing changes, a new agent replaces a poor one, and learns from the stored episodes (Nikishin et al. 2022).
         """
         self._schedule(run)
         before, is_poor = run.settings, run.success.is_below(POOR)
-        if self.state.found.endings and self.state.endings.is_clear and is_poor:
-            self._take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
         may_be_stuck = len(run.settings.flat().get("subgoals", ())) <= 1
         if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.success.has_none:
             # the path to the goals may lead where no goal and no start lies
             self.state.found = replace(self.state.found, ends_early=False)
-        if self.state.random_episodes:
+        if self.state.has_contact:
             self._test_again(run, episodes)
         else:
-            found = infer_structure(episodes, self._spec, known=self.state.found.value("symmetries", ()))
+            n, known = self.state.random_episodes, self.state.found.value("symmetries", ())
+            found = infer_structure(episodes[:n], self._spec, known=known, later=episodes[n:])
             if found.sequence is not None and _may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
                 return
@@ -233,17 +245,11 @@ class StructureSearch:
         if may_be_stuck and run.settings == before and is_poor and _may_be_replaced(run):
             self._replace_agent(run, before)
 
-    def _take_endings(self) -> None:
-        self.state.found = replace(self.state.found, endings=self.state.endings.choices())
-
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
-        """Test hidden columns, symmetries and the reach of the tool. What is shown stays shown.
+        """Test hidden columns, symmetries and the reach of the tool. Nothing changes if the policy touches no object.
 
-        Without a contact nothing changes: the policy may not touch the object yet. If the agent may not be replaced, its
-        columns stay as they are, and symmetries are tested for all that it sees.
+        What is shown stays shown. If the agent may not be replaced, symmetries are tested for all columns that it sees.
         """
-        if not self.state.has_contact:
-            return
         known, may_replace = self.state.found, _may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
@@ -269,10 +275,7 @@ class StructureSearch:
         wanted = replace(self.state.found, structure=all_choices(found))
         self._adopt(run, wanted)
         if self.state.found == wanted:
-            self._explain(found)
-
-    def _explain(self, found: Structure) -> None:
-        self.state.missing, self.state.findings = tuple(explain_missing(found)), tuple(explain_findings(found))
+            self.state.missing, self.state.findings = tuple(explain_missing(found)), tuple(explain_findings(found))
 
     def _adopt(self, run: RunState, found: Found) -> None:
         """Go on with the options that were found: with the same agent if none of its own options changes.
