@@ -5,8 +5,9 @@
 Everything runs in one process on one thread. The candidates take turns. Each has its own random stream, because with equal
 seeds the second one would find its rows in the cache. "tight" is 250 calls in a row. "cold" is one call right after an
 update of a critic, as in training. The bare gather is a compiled loop with prefetch that copies two adjacent rows and one
-goal, for given rows into given memory. All figures are medians. The task has the shape of FetchPush: observation 25, goal
-3, action 4, episodes of 50 steps, strategy "future" with k = 4, a sparse reward in NumPy.
+goal, for given rows into given memory. All figures are medians. Our buffer allocates memory for eight batches at once, so
+cold figures are means of eight medians, one for every eighth call. The task has the shape of FetchPush: observation 25,
+goal 3, action 4, episodes of 50 steps, strategy "future" with k = 4, a sparse reward in NumPy.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 import hindsight_rl
 from hindsight_rl import Episode, HindsightBuffer
 from hindsight_rl.replay.kernels import PREFETCH_DISTANCE, copy_bytes, prefetch_bytes
+from hindsight_rl.replay.rows import MOST_FRESH
 
 OBSERVATION, GOAL, ACTION, LENGTH, BATCH, MANY = 25, 3, 4, 50, 256, 8
 ACHIEVED = slice(3, 6)  # where FetchPush's observation holds the object's position
@@ -207,7 +209,7 @@ def time_calls(
 ) -> dict[str, float]:
     """Median microseconds of each call, taken in turns of `turn` calls; `before` runs, untimed, before each.
 
-    group: the median is that of means of so many calls, for a call that now and then works for the next ones too.
+    group: one call in so many works for the next ones too. So many medians, each of every group-th call, are averaged.
     """
     seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(max(1, rounds // turn)):
@@ -217,8 +219,8 @@ def time_calls(
                 start = time.perf_counter()
                 call()
                 seconds[name].append(time.perf_counter() - start)
-    means = {name: [*map(statistics.mean, zip(*[iter(values)] * group, strict=False))] for name, values in seconds.items()}
-    return {name: 1e6 * statistics.median(values) for name, values in means.items()}
+    medians = {name: [statistics.median(values[i::group]) for i in range(group)] for name, values in seconds.items()}
+    return {name: 1e6 * statistics.mean(values) for name, values in medians.items()}
 
 
 def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, rounds: dict[str, int]) -> dict[str, Any]:
@@ -227,12 +229,13 @@ def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, round
     out, out_many = ours.sample(BATCH), ours.sample_many(MANY, BATCH)
     compiled = make_ours(ours.timeline.capacity, seed=2, reward=compiled_reward)
     compiled.load_state_dict(ours.state_dict()[0], compiled.state_dict()[1])
-    compiled.sample(BATCH)
+    compiled_out = compiled.sample(BATCH)
     calls: dict[str, Callable[[], Any]] = {
         "bare gather": gather,
         "ours": lambda: ours.sample(BATCH),
         "ours, compiled reward": lambda: compiled.sample(BATCH),
         "ours, out=": lambda: ours.sample(BATCH, out=out),
+        "ours, compiled reward, out=": lambda: compiled.sample(BATCH, out=compiled_out),
         f"ours, {MANY} batches, out=": lambda: ours.sample_many(MANY, BATCH, out=out_many),
         "SB3 HerReplayBuffer": lambda: sb3.sample(BATCH),
         "cpprb HindsightReplayBuffer": lambda: other.sample(BATCH),
@@ -249,7 +252,7 @@ def time_sampling(ours: HindsightBuffer, sb3: HerReplayBuffer, other: Any, round
 
     times = {
         "tight": time_calls(calls, rounds["tight"], TURN, before_tight),
-        "cold": time_calls(calls, rounds["cold"], 1, before_cold),
+        "cold": time_calls(calls, rounds["cold"], 1, before_cold, MOST_FRESH),
     }
     for each in times.values():
         each[f"ours, {MANY} batches, out="] /= MANY
@@ -323,11 +326,12 @@ def show(figures: dict[str, Any]) -> None:
     """Print the figures."""
     tight, cold = figures["sample_us"]["tight"], figures["sample_us"]["cold"]
     print(f"\nsample({BATCH}) of {figures['transitions']} transitions, per batch")
-    print(f"{'':32}{'us':>9}{'us cold':>9}{'x gather':>10}{'SB3 /':>9}{'cpprb /':>9}")
-    for name in tight:
-        ratios = [tight[name] / tight["bare gather"], tight["SB3 HerReplayBuffer"] / tight[name]]
-        ratios.append(tight["cpprb HindsightReplayBuffer"] / tight[name])
-        print(f"{name:32}{tight[name]:9.1f}{cold[name]:9.1f}{ratios[0]:10.2f}{ratios[1]:9.1f}{ratios[2]:9.1f}")
+    others = "SB3 HerReplayBuffer", "cpprb HindsightReplayBuffer"
+    for kind, times in (("tight", tight), ("cold", cold)):
+        print(f"{kind:32}{'us':>9}{'x gather':>10}{'SB3 /':>9}{'cpprb /':>9}")
+        for name, each in times.items():
+            ratios = [each / times["bare gather"], *(times[other] / each for other in others)]
+            print(f"{name:32}{each:9.1f}{ratios[0]:10.2f}{ratios[1]:9.1f}{ratios[2]:9.1f}")
     print("\ninserting, us per environment step")
     for name, value in figures["insert_us_per_step"].items():
         print(f"{name:32}{value:9.2f}")

@@ -3,9 +3,9 @@
     python benchmarks/sb3_adapter.py [--transitions 1000000] [--json FILE]
 
 Both are called as SB3's algorithms call them, `sample(256)`, tensors included, in one process on one thread, alternating
-every 24 calls. "cold" is one call right after a critic update. Ours draws up to eight batches at once, so times are medians
-of means of eight calls. Memory is the growth of a new process while a buffer is made and filled, for float32 spaces and for
-float64 spaces such as FetchPush's. See sampling.py for the task.
+every 24 calls. "cold" is one call right after a critic update. Ours draws up to eight batches at once, so times are means
+of eight medians, one for every eighth call. Memory is the growth of a new process while a buffer is made and filled, for
+float32 spaces and for float64 spaces such as FetchPush's. See sampling.py for the task.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from hindsight_rl import Relabel, Timeline
 from hindsight_rl.errors import GoalEnvError, InputError, NothingToSampleError, UnknownNameError
 from hindsight_rl.options.replay import STRATEGIES
 from hindsight_rl.records import BATCH_FIELDS
+from hindsight_rl.replay.rows import MOST_FRESH
 from hindsight_rl.replay.sampler import GoalSampler, RandomNumbers, RowSampler, Sampler
 from hindsight_rl.replay.strategies import AS_STORED, Termination, future_rows
 from hindsight_rl.replay.transforms import RewardTransform
@@ -121,6 +122,17 @@ def test_out_is_filled_as_fresh_memory_would_be(shape, strategy):
         fresh = one.sample(shape)
         assert other.sample(shape, out) is out
         assert all((a == b).all() for a, b in zip(arrays_of(fresh), arrays_of(out), strict=True))
+
+
+def test_fresh_batches_have_memory_of_their_own():
+    sampler = make_sampler([4, 2, 7, 3])
+    batches = [sampler.sample((8,)) for _ in range(2 * MOST_FRESH + 2)]
+    for number, batch in enumerate(batches):
+        for array in arrays_of(batch):
+            array[...] = number
+    assert all(
+        (array == np.array(n).astype(array.dtype)).all() for n, batch in enumerate(batches) for array in arrays_of(batch)
+    )
 
 
 def test_an_out_that_no_sample_returned_is_refused():

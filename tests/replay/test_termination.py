@@ -102,4 +102,4 @@ def test_a_buffer_is_not_loaded_without_a_function_that_it_had(name, options, tm
 
 def test_without_a_rule_compute_terminated_is_called():
     assert choose_termination(None, near, None, 0.0).function is near
-    assert choose_termination(None, None, None, 0.0) == AS_STORED
+    assert choose_termination(None, None, None, 0.0) is AS_STORED  # nothing is recomputed

@@ -27,6 +27,7 @@ NO_INFO: dict[str, Array] = {}
 BOUNDS_ROUNDING = 1e-5  # relative, by which a float may exceed the bounds of its space
 ALIGNMENT = 64  # bytes
 MAX_BATCH_BYTES = 2**31  # limit of NumPy for a record
+MOST_FRESH, FRESH_BYTES = 8, 2**20  # batches that are allocated at once, and bytes that they take at most
 FIELD_SOURCES = {
     "goal": ("desired_goal", 0),
     "observation": ("observation", 0),
@@ -207,7 +208,8 @@ def as_bytes(array: Array) -> Array:
 
 def whole_number(name: str, value: Any, lowest: int) -> int:
     """Return `value` as an int. Raises OptionError unless it is a whole number of at least `lowest`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
+    is_whole = type(value) is int or (isinstance(value, int | np.integer) and not isinstance(value, bool))
+    if not is_whole or value < lowest:
         raise OptionError(f"{name} must be a whole number of at least {lowest}, got {value!r}.")
     return int(value)
 
@@ -284,10 +286,19 @@ class BatchMemory:
         self._n_bytes = n_bytes
         self.goal_at = np.zeros(self.size, np.int64)
         self._reused: Draw | None = None
+        self._fresh: list[Draw] = []
+        self._n_fresh = 1
 
     def allocate(self) -> Draw:
-        """Return fresh memory, by one allocation."""
-        return self._draw(np.empty(self._n_bytes, np.uint8))
+        """Return fresh memory, one allocation for each batch.
+
+        After the first call, several are allocated at once: right after an update of a network, the first of them takes
+        longer than all others together.
+        """
+        if not self._fresh:
+            self._fresh = [self._draw(np.empty(self._n_bytes, np.uint8)) for _ in range(self._n_fresh)]
+            self._n_fresh = max(1, min(MOST_FRESH, FRESH_BYTES // self._n_bytes))
+        return self._fresh.pop()
 
     def _draw(self, memory: Array) -> Draw:
         record = np.ndarray((), self.record, memory)  # half the time of np.empty((), self.record)

@@ -58,9 +58,9 @@ class RewardTransform:
         Raises GoalEnvError if a function returns what cannot be used.
         """
         achieved, goal, info = draw.reward_arguments
-        task_reward = self._call_reward(achieved, goal, info)
-        recomputed = reward = self._in_units(task_reward)
-        if recomputed is not task_reward:
+        task_reward = recomputed = reward = _call(self.compute_reward, "compute_reward", achieved, goal, info)
+        if self.scale is not None and not self.scale.is_unit:
+            recomputed = reward = self._in_units(task_reward)
             batch.reward[:] = self._in_units(batch.reward)
         if self.extra_reward:
             own_goal = read_only(self.desired_goals[batch.row])
