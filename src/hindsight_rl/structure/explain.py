@@ -98,9 +98,9 @@ def _contacts(found: Structure) -> Iterator[Finding]:
     for contact in contacts:
         low, middle, high = contact.distances
         reason = (
-            f"they were near on average where the goal moved from rest, in {contact.n_onsets} episodes (distance {low:.3f}, "
-            f"{middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); {contact.in_reach:.0%} of the goals lie within "
-            "reach"
+            f"they were near on average where the goal moved from rest, in {contact.n_onsets} episodes (distance "
+            f"{low:.3f}, {middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); {contact.in_reach:.0%} of the goals "
+            "lie within reach"
         )
         name, verdict = f"columns {listed(contact.tool)}", f"move columns {listed(contact.object_columns)} by touch"
         yield Finding("contact", name, verdict, reason, contact.tool, middle, low, high, TOLERANCE * low)

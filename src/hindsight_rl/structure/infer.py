@@ -12,6 +12,7 @@ from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..records.reward_scale import RewardOf
 from .axis_symmetries import SymmetryFinder, SymmetryVerdict
 from .columns import (
+    ControlledColumns,
     GoalCopies,
     Units,
     find_constant_columns,
@@ -23,6 +24,7 @@ from .columns import (
 from .contact import (
     MIN_MOVED,
     Contact,
+    ObjectSequence,
     count_moved,
     find_contact,
     find_onsets,
@@ -35,7 +37,7 @@ from .contact import (
 from .findings import Structure
 from .mirrors import Mirror, MirrorFinder
 from .model import Relevance, find_relevance
-from .parts import find_parts, find_workspace
+from .parts import Parts, find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, find_success_distance, has_dense_rewards, ignores_exchange
@@ -73,16 +75,11 @@ def infer_structure(
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
     controlled, inertia = find_controlled_columns(random_steps), measure_inertia(random_steps)
     parts = find_parts(steps, random_steps)
-    sequence, contact = None, None
+    sequence, contact = _find_contacts(steps, parts, copies, controlled, units)
     guesses: tuple[tuple[int, ...], ...] = ()
-    if parts.has_object and copies.is_complete:
-        if len(parts.objects) > 1 or parts.body:
-            sequence = find_sequence(steps, parts, copies, controlled, units)
-            contact = sequence.joint if sequence else None
-        else:
-            contact = find_contact(steps, copies, controlled, units)
+    if contact is None and parts.has_object and copies.is_complete:
         of_object = tuple(copies.complete[k] for k in parts.objects[0])
-        guesses = () if contact else guess_tools(steps.of_objects(parts.objects)[0], of_object, controlled, units)
+        guesses = guess_tools(steps.of_objects(parts.objects)[0], of_object, controlled, units)
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
         units=units,
@@ -104,6 +101,18 @@ def infer_structure(
     if contact is None or not probing:
         return found
     return _with_probing(found, contact, [*episodes, *later], probing, noise, shown, compute_reward, hidden)
+
+
+def _find_contacts(
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
+) -> tuple[ObjectSequence | None, Contact | None]:
+    """Return the contact; of several objects, or one beside a body, also their sequence, of which it is the joint contact."""
+    if not (parts.has_object and copies.is_complete):
+        return None, None
+    if len(parts.objects) > 1 or parts.body:
+        sequence = find_sequence(steps, parts, copies, controlled, units)
+        return sequence, sequence.joint if sequence else None
+    return None, find_contact(steps, copies, controlled, units)
 
 
 def _with_probing(
