@@ -106,7 +106,7 @@ def infer_structure(
 def _find_contacts(
     steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
 ) -> tuple[ObjectSequence | None, Contact | None]:
-    """Return the contact; of several objects, or one beside a body, also their sequence, of which it is the joint contact."""
+    """Return the sequence of several objects, or of one beside a body, and the contact: for a sequence, the joint one."""
     if not (parts.has_object and copies.is_complete):
         return None, None
     if len(parts.objects) > 1 or parts.body:
