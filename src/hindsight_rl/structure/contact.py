@@ -1,6 +1,6 @@
-"""What must come near what before the achieved goal begins to move: the subgoal "reach" of tasks with an object.
+"""Which columns, the tool, must come near the object before it begins to move: the subgoal "reach".
 
-Of several objects that one tool moves: also which object is placed before which.
+If one tool moves several objects, this module also finds the order in which they are placed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .steps import ALIKE, HARDLY, MOSTLY, Steps, standardize
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
 MOST_TOOLS = 1024  # combinations of candidates, which are all compared
-MOST_GUESSES = 4  # of the tool: each is steered to the object in so many fewer episodes
+MOST_GUESSES = 4  # of the tool: they share the episodes, so with more of them each is tried less often
 FINEST = 0.05  # of the standard deviation of the goals: positions that are nearer to each other count as one
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
@@ -29,11 +29,12 @@ TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 
 class Contact:
     """The columns that are near the object whenever it begins to move.
 
-    tool: for each dimension of the goal, the observation column that meets it; repeated for each object.
+    tool: for each dimension of the goal, the observation column of the tool; with several objects the same ones for each.
     object_columns: the columns that are copies of the achieved goal, the position of the object.
-    n_onsets: how often the object moved from rest, counted once per episode. distances: its 10, 50 and 90 %
-    quantiles. in_reach: fraction of the desired goals that lie within the range of positions where the tool was, or as
-    far from it as contact reaches: a tool that touches low objects from above never is as low.
+    n_onsets: number of episodes in which the object moved from rest.
+    distances: between tool and object at these onsets, the 10, 50 and 90 % quantiles.
+    in_reach: fraction of the desired goals in the range of positions where the tool was, widened by the median distance:
+        a tool that touches objects from above is never as low as they are.
     """
 
     tool: tuple[int, ...]
@@ -88,8 +89,8 @@ def guess_tools(
 ) -> tuple[tuple[int, ...], ...]:
     """Return columns that may be the tool where no contact was seen yet, the likely ones first.
 
-    They are positions that follow the action. Likely are those whose gap to the object is a column of the observation; next
-    come neighbouring columns, in their order. None for an object with one column, which is no position.
+    They are positions that follow the action. First come columns whose gap to the object is a column of the observation,
+    then neighbouring columns in their order. No guess for an object with one column, which is no position.
     """
     size = len(object_columns)
     positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in object_columns])
@@ -104,8 +105,8 @@ def guess_tools(
 def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
     """Return the columns that are positions of their own.
 
-    They change little in a step, where velocities may change to any other. They do not start with the object, as the gap
-    between tool and object does.
+    A position changes little in a step, while a velocity may change to any other. At the start of an episode a position
+    does not depend on where the object is, while the gap between tool and object does.
     """
     at = list(columns)
     change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), 1e-12)
@@ -127,9 +128,9 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
 
 
 def is_at_task(steps: Steps, contact: Contact) -> Array:
-    """Return whether tool and object are where goals and starts lie, or as near as contact reaches, (N,) bool.
+    """Return whether tool and object are in the range of goals and starts, widened by the median distance, (N,) bool.
 
-    Elsewhere the tool may be at the end of its reach, or an object may have fallen: there a task is less symmetric.
+    Outside, the tool may be at the end of its reach, or an object may have fallen. There a task is less symmetric.
     """
     start, tool = steps.starts_episode, steps.observation[:, contact.tool]
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start], tool[start]])
@@ -139,9 +140,9 @@ def is_at_task(steps: Steps, contact: Contact) -> Array:
 
 
 def find_onsets(steps: Steps) -> Array:
-    """Return the transitions in which the achieved goal moves after a step of rest, the first of each episode, (M,).
+    """Return the first transition of each episode in which the achieved goal moves after a step of rest, (M,).
 
-    While another object moves, that may be the cause.
+    A step in which another object moves does not count as rest: that object may be the cause.
     """
     moved, goal_std = steps.moved, steps.goal_std
     rested = np.roll(moved < AT_REST * goal_std, 1) & ~steps.starts_episode
@@ -164,7 +165,7 @@ def missing_differences(contact: Contact, differences: Sequence[ColumnDifference
 
 
 def _pairs(contact: Contact) -> list[tuple[int, int]]:
-    """Return the columns of tool and object in each dimension, unless that of the goal is that of the tool itself."""
+    """Return the columns of tool and object in each dimension of the goal where they differ."""
     return [pair for pair in zip(contact.tool, contact.object_columns, strict=True) if pair[0] != pair[1]]
 
 
@@ -290,7 +291,7 @@ def find_sequence(
 ) -> ObjectSequence | None:
     """Find what touches the objects; None if no contact with any of them is clear. steps: in the units of the goal.
 
-    One tool moves all objects. An object that it did not touch yet is taken to be touched at the distance of another.
+    One tool moves all objects. For an object that it did not touch yet, the distance of contact is that of another object.
     Objects with fewer dimensions than others have no contact of their own: they are placed last, as bodies are.
     """
     size = max(map(len, parts.objects))
@@ -328,7 +329,7 @@ def count_moved(probing: Steps, objects: Sequence[Dimensions]) -> tuple[int, ...
 
 
 def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, ...]:
-    """Return which fraction of each object's goals lies within the range of the positions where it rests."""
+    """Return the fraction of each object's goals in the range of positions where it rests."""
     fractions = []
     for one in steps.of_objects(objects):
         positions = one.achieved_goal[one.moved < AT_REST * one.goal_std]

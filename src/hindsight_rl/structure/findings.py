@@ -1,4 +1,4 @@
-"""What the steps of a task show, the options that follow, each with its evidence, and the plans that seek contact."""
+"""What the steps of a task show, the options that follow from it with their evidence, and plans that seek contact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .steps import LITTLE
 from .symmetry_verdicts import SymmetryVerdict, generators
 
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
-MANY_LEVELS = 30  # of all dimensions together; two cars with 12 learn faster from plain rewards, a hand with 60 slower
+MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plain rewards, a hand with 60 from graded ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,10 @@ class Structure:
 
     is_dense: whether rewards differ on the path to a goal.
     parts: of the goal. sequence, relevance, workspace: None without an object, or with too little evidence.
-    moved: probing episodes in which each object began to move.
+    moved: for each object, number of probing episodes in which it began to move.
     time_limit: of an episode, in steps.
-    action_range: of a task without an object whose goals are far away; None if it was not tested.
+    action_range: whether a fraction of the range suffices, in a task without an object whose goals are far away; None: not
+        tested.
     symmetries: that were tested; none if too little was seen for that.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
@@ -78,7 +79,7 @@ class Structure:
         }
 
     def features(self) -> list[Feature]:
-        """Return the features of the task that presets are for, each with its evidence. Later ones count above earlier."""
+        """Return the features of the task that have a preset, with evidence. Options of later ones replace others."""
         return [*(self._features_of_objects() if self.parts.has_object else self._features_of_bodies())]
 
     def _features_of_objects(self) -> Iterator[Feature]:
@@ -192,7 +193,7 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
 
 
 def _steer(found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int]], reach: float) -> Probing:
-    """The change of the tool's columns is linear in the action, by regression: the pseudo-inverse of that effect steers."""
+    """Return a plan that steers by the pseudo-inverse of the effect of actions on the tool, a linear regression."""
     steer = np.linalg.pinv(found.controlled.effect_on(tool).T)  # (action size, goal size)
     columns = tuple(map(found.units.of, objects))
     return Probing(found.units.of(tool), columns, tuple(map(tuple, steer.tolist())), reach)

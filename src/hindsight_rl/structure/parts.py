@@ -14,7 +14,7 @@ from ..records import Array
 from .steps import LITTLE, MOST_DEVIATIONS, MOSTLY, Steps
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
-MANY_READINGS = 4  # the first and the last quarter of an episode show where it starts and ends
+MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 
 Dimensions = tuple[int, ...]  # of the goal
@@ -79,21 +79,21 @@ def find_parts(steps: Steps, random_steps: Steps | None = None) -> Parts:
     random_steps: those with random actions. They alone show what rests by itself: a policy may rest at its goal, or move an
         object from the start. None: all steps are random.
 
-    Dimensions of one kind belong together if the one that moves less often mostly moves with the other: the
-    height of a cube changes only while something moves it. What never moved is a part as large as the others if its
-    neighbouring dimensions suffice for that, and otherwise belongs to a part beside it.
+    Two dimensions of one kind belong together if the one that moves less often mostly moves with the other: the height of
+    a cube changes only while something moves it. Neighbouring dimensions that never moved are divided into parts of the
+    usual size. If their number does not fit, they belong to a part beside them.
     """
     random_steps = steps if random_steps is None else random_steps
     is_moving, at_random = (np.abs(each.displacement) > AT_REST * _size(steps) for each in (steps, random_steps))
     moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random)
     is_body |= ~_waits(
         random_steps, np.any(at_random[:, ~is_body], axis=1, keepdims=True)
-    )  # each rests, but one of them always moves
+    )  # each of them rests in most steps, but in most steps one of them moves
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = _moved_by_episode(steps, steps.noise)
     groups = [*_together(np.flatnonzero(is_body), together), *_together(np.flatnonzero(~is_body & moved), together)]
-    is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move is a part of what is beside it
+    is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move belongs to the part beside it
     for run in _runs(np.flatnonzero(~moved).tolist()):
         groups = _with_unmoved(groups, run, is_body, bool(is_asked[run].any()))
     rests = [float((~at_random[:, group]).all(1).mean()) for group in groups]
@@ -127,8 +127,8 @@ def _size(steps: Steps) -> Array:
 def _waits(steps: Steps, is_moving: Array) -> Array:
     """Return whether each of m dimensions rests in most steps, and waits for something in most episodes, (m,) bool.
 
-    It waits if it first moves after a while, or rests in most steps before it moves for the last time: what breaks or falls
-    rests only after that. is_moving: (N, m).
+    It waits in an episode if it does not move in the first steps, or if it rests in most steps before its last motion. What
+    breaks or falls rests only after its last motion. is_moving: (N, m).
     """
     starts = np.flatnonzero(steps.starts_episode)
     ends = np.append(starts[1:], len(steps))
@@ -181,7 +181,10 @@ def _kind(group: Sequence[int], is_body: Array, moved: Array) -> PartKind:
 
 @dataclass(frozen=True)
 class Workspace:
-    """The range of goals and starts, widened. n_left: episodes in which the object left it. n_back: and came back."""
+    """The range of goals and starts, widened.
+
+    n_left: number of episodes in which the object left it. n_back: number of these in which it came back.
+    """
 
     low: tuple[float, ...]
     high: tuple[float, ...]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # they import torch and numba, which counting does not need
     from .demonstrations import Demonstrations
 
 WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
-RECENT = 20  # the last of them: more would be slow to follow an agent that improves
+RECENT = 20  # the last of these episodes: a rate over more of them would follow an agent that improves too slowly
 FACTS = ("env_steps", "check_steps", "episodes", "updates")  # of a policy file
 SHORT_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 SCALING_EPISODE_STEPS = 200
@@ -45,7 +45,7 @@ Phase = Literal["random", "scaling", "probing", "learning"]
 
 @dataclass
 class Counts:
-    """How far a run is, and what went wrong. The trainer owns them and counts on.
+    """How far a run is, and how many faults it had. The trainer owns and increases them.
 
     env_steps: of training. Schedules and limits go by them.
     check_steps: environment steps before training, to check the environment and to read its task. A resumed run plays the
@@ -60,11 +60,13 @@ class Counts:
     is_searched: whether the search for the structure of the task has taken account of that job.
     submitted_episodes: the number of the next training episode.
     offline_updates: updates from demonstrations alone, before the first step; they are updates too.
-    catch_up_updates: of new agents, for those of the agents that they replaced; they are updates too.
+    catch_up_updates: updates that new agents made in place of those of the agents that they replaced; they are updates too.
     due_updates: updates that are due, with the fraction that is carried over.
-    start_seconds: wall time of the command before the first job; collect_seconds: of waiting for training episodes;
-        update_seconds: of storing and updating; evaluate_seconds: of waiting for evaluation episodes; write_seconds: of
-        what receives the events (files, report, display). A resumed run adds to them.
+    start_seconds: wall time of the command before the first job.
+    collect_seconds: wall time of waiting for training episodes.
+    update_seconds: wall time of storing episodes and of updates.
+    evaluate_seconds: wall time of waiting for evaluation episodes.
+    write_seconds: wall time of files, report and display, which receive the events. A resumed run adds to all five times.
     """
 
     env_steps: int = 0
@@ -140,7 +142,7 @@ class Meter:
 class UnguidedSuccess:
     """The success of the last WINDOW unguided training episodes of an agent.
 
-    Episodes that begin to explore where they get stuck are among them: their success is what the policy reached.
+    An episode that got stuck and then explored counts too, with the success that the policy had reached before.
     successes: of each episode, oldest first.
     """
 
@@ -193,9 +195,9 @@ def read_successes(data: Sequence[object]) -> UnguidedSuccess:
 
 @dataclass(eq=False)
 class RunState(ABC):
-    """The parts of a run as they are now. The trainer is the state of its run: nothing else keeps any of them.
+    """The parts of a run as they are now. The trainer is this state: no other object keeps one of the parts.
 
-    What the structure of the task is now stands in the settings.
+    The settings hold the structure of the task as it is known now.
 
     agent: the agent to train.
     buffer: stores the episodes and samples relabelled batches.
@@ -232,14 +234,15 @@ class SearchState:
     """How far the search is.
 
     next_at: environment steps after which the structure is inferred next; None: not again.
-    first_scaled: the first episode that compares a fraction of the action range with all of it.
-    random_episodes: the first so many stored episodes have random actions.
-    first_probing: the first stored episode that sought contact.
-    probing_episodes: so many from there sought contact, at most until `probe_until` environment steps.
-    has_contact: whether they show what touches the object.
+    first_scaled: index of the first episode that compares a fraction of the action range with all of it.
+    random_episodes: number of stored episodes with random actions, which are the first ones.
+    first_probing: index of the first stored episode that sought contact.
+    probing_episodes: number of episodes from there that sought contact.
+    probe_until: environment steps after which probing ends at the latest.
+    has_contact: whether the probing episodes show what touches the object.
     endings: how the episodes so far ended.
-    guesses: ways to steer what may be the tool, while no contact was seen.
-    found: what follows from all episodes so far, as choices of options.
+    guesses: plans that steer a possible tool to the object, while no contact was seen.
+    found: the options that follow from all episodes so far.
     missing: what the last inference did not find, and why, in sentences. findings: what it found, with figures.
     """
 
@@ -268,6 +271,27 @@ class SearchState:
         structure = tuple(choice._replace(value=_tuples(choice.value)) for choice in state.found.structure)
         state.found = replace(state.found, structure=structure)
         return state
+
+    def end(self, capacity: int) -> None:
+        """End the search: the buffer no longer holds the first episodes. capacity: of the buffer, in steps."""
+        held = f"the buffer holds only {capacity:,} steps, so the first ones are gone"
+        why = f"structure that needs more steps: {held}. Increase `capacity`"
+        self.phase, self.next_at, self.missing = "learning", None, (*self.missing, why)
+
+    def update_endings(self) -> bool:
+        """Use how successes end episodes while no episode contradicts it. Return whether `found` changed."""
+        used = self.found.value("success_reward")
+        if used is None and self.endings.is_clear:
+            self.take_endings()
+        elif used is not None and self.endings.contradict(used):
+            self.found = replace(self.found, endings=())
+        else:
+            return False
+        return True
+
+    def take_endings(self) -> None:
+        """Use how successes end episodes."""
+        self.found = replace(self.found, endings=self.endings.choices())
 
     def exploration(self, exploration: Exploration, episode: int, random_steps: int) -> Exploration:
         """Return how an episode of the warm-up explores. exploration: that of random actions. episode: its number."""

@@ -1,7 +1,7 @@
 """Find the structure of a task while a run goes on.
 
-First come random episodes, then some that seek contact with an object, or compare a fraction of the action range with all
-of it. Then training begins.
+Random episodes come first. If there is an object, episodes that seek contact with it follow. If the body may be too strong,
+episodes follow that compare a fraction of the action range with all of it. Then training begins.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
 SCALING_EPISODES = 8  # in every second one, random actions are small
-MOST_RANDOM_STEPS = 2_000  # while an object was not touched often enough to know what touches it
-MORE_RANDOM_STEPS = 250  # until the next look
-PROBING_STEPS = 1_000  # for each object; twice as many if a symmetry is uncertain after them
+MOST_RANDOM_STEPS = 2_000  # environment steps after which the search stops waiting for the first contacts
+MORE_RANDOM_STEPS = 250  # until the structure is inferred again
+PROBING_STEPS = 1_000  # for each object; twice as many if it is uncertain then whether a symmetry holds
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = 5_000  # environment steps before which no agent is replaced
 POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
-MOST_CATCHING_UP = 5_000  # catch-up updates of a new agent, for those of the agent that it replaces
+MOST_CATCHING_UP = 5_000  # catch-up updates of a new agent, in place of the updates of the agent that it replaces
 TRY_LONGER_AT = 10_000  # environment steps without any success, after which training episodes end at their time limit only
 Stored = Mapping[str, Array] | None
 Resolve = Callable[[Found], Settings]
@@ -49,12 +49,12 @@ Build = Callable[[Settings, Agent | None, Stored], tuple[Agent, HindsightBuffer,
 
 
 class StructureSearch:
-    """Decides how the first episodes explore, and rebuilds a run whose structure turns out to be another.
+    """Decides how the first episodes explore, and rebuilds the run when the inferred structure changes its options.
 
     spec: the task.
     resolve: returns the settings of the run with the options that were found.
-    build: returns an agent (the given one, or a new one that will take a stored state), a buffer and the demonstrations, if
-        there are any, for settings.
+    build: returns agent, buffer and demonstrations for settings. The agent is the given one, or a new one if none is given.
+        A new one takes the stored state if one is given.
     looks_for_endings: whether it is open how successes end episodes. compute_reward: of the task.
     is_used: whether structure is looked for. If not, episodes only show how successes end them.
     """
@@ -89,7 +89,7 @@ class StructureSearch:
             self.state.endings.add(episode)
 
     def after_job(self, run: RunState) -> None:
-        """Infer the structure if due, and rebuild the run if that changes its options. Can be repeated after an error."""
+        """Infer the structure if due, and rebuild the run if that changes its options. After an error, call it again."""
         before = copy.deepcopy(self.state)
         try:
             self._look(run)
@@ -100,9 +100,9 @@ class StructureSearch:
     def _look(self, run: RunState) -> None:
         state, steps = self.state, run.counts.env_steps
         if run.buffer.timeline.wraps and state.next_at is not None:
-            self._end(run)
-        if not self.is_warm_up:
-            self._update_endings(run)
+            state.end(run.settings.training.capacity)
+        if not self.is_warm_up and state.update_endings():
+            self._adopt(run, state.found)
         if state.next_at is None or steps < state.next_at:
             return
         episodes = run.buffer.timeline.episodes()
@@ -118,26 +118,11 @@ class StructureSearch:
         else:
             self._refine(run, episodes)
 
-    def _end(self, run: RunState) -> None:
-        """End the search: the first episodes, which it needs, are no longer stored."""
-        held = f"the buffer holds only {run.settings.training.capacity:,} steps, so the first ones are gone"
-        why = f"structure that needs more steps: {held}. Increase `capacity`"
-        self.state.phase, self.state.next_at, self.state.missing = "learning", None, (*self.state.missing, why)
-
-    def _update_endings(self, run: RunState) -> None:
-        """Use how successes end episodes once that is clear, until an episode contradicts it."""
-        state = self.state
-        used = state.found.value("success_reward")
-        if used is None and state.endings.is_clear:
-            state.found = replace(state.found, endings=state.endings.choices())
-        elif used is not None and state.endings.contradict(used):
-            state.found = replace(state.found, endings=())
-        else:
-            return
-        self._adopt(run, state.found)
-
     def restore(self, run: RunState, data: Mapping[str, Any], stored: Stored) -> None:
-        """Go on from the state of a checkpoint, before the trainer's own state is restored. stored: that of the agent."""
+        """Go on from the state in a checkpoint. Call this before the trainer's own state is restored.
+
+        stored: state of the agent.
+        """
         self.state = SearchState.from_json(data)
         if (settings := self._resolve(self.state.found)) != run.settings:
             run.rebuild(self._build(settings, None, stored), settings)
@@ -171,9 +156,9 @@ class StructureSearch:
         run.drop_jobs()
 
     def _look_at_contacts(self, run: RunState, episodes: Sequence[Episode]) -> None:
-        """Infer the structure from the probing episodes, of which there are more while a symmetry is uncertain.
+        """Infer the structure from the probing episodes. While it is uncertain whether a symmetry holds, play more of them.
 
-        They cost fewer steps than an agent that learns without a symmetry that holds.
+        That costs fewer steps than to learn without a symmetry that holds.
         """
         state, steps = self.state, run.counts.env_steps
         state.probing_episodes = len(episodes) - state.first_probing
@@ -209,7 +194,7 @@ class StructureSearch:
         )
 
     def _learn(self, run: RunState, found: Structure) -> None:
-        """Learn with what was found; if that is no contact at a later look, with what was found before."""
+        """Begin to learn with what was found. If a later look found no contact, keep what was found before."""
         self.state.phase = "learning"
         self._schedule(run)
         if found.contact is not None or not self.state.found.structure:
@@ -225,6 +210,8 @@ class StructureSearch:
         """
         self._schedule(run)
         before, is_poor = run.settings, run.success.is_below(POOR)
+        if self.state.found.endings and self.state.endings.is_clear and is_poor:
+            self.state.take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
         may_be_stuck = len(run.settings.flat().get("subgoals", ())) <= 1
         if may_be_stuck and run.counts.env_steps >= TRY_LONGER_AT and run.success.has_none:
@@ -246,9 +233,10 @@ class StructureSearch:
             self._replace_agent(run, before)
 
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
-        """Test hidden columns, symmetries and the reach of the tool. Nothing changes if the policy touches no object.
+        """Test hidden columns, symmetries and the reach of the tool. Columns that are shown stay shown.
 
-        What is shown stays shown. If the agent may not be replaced, symmetries are tested for all columns that it sees.
+        If no contact is found, nothing changes: the policy may not touch the object yet. If the agent may not be replaced,
+        its hidden columns stay the same, and symmetries are tested for the columns that it sees.
         """
         known, may_replace = self.state.found, _may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
@@ -265,7 +253,7 @@ class StructureSearch:
             self._take_symmetries(found)
 
     def _take_symmetries(self, found: Structure) -> None:
-        """Use the symmetries that hold now, and no others. A wall may be found late."""
+        """Use the symmetries that hold now, and drop all others: a wall that breaks a mirror may be found late."""
         others = [finding for finding in self.state.findings if finding.kind != "symmetry"]
         new = [finding for finding in explain_findings(found) if finding.kind == "symmetry"]
         self.state.missing, self.state.findings = tuple(explain_missing(found)), (*others, *new)
@@ -293,7 +281,7 @@ class StructureSearch:
         self.state.found, run.settings = found, settings  # they may be equal for other reasons
 
     def _replace_agent(self, run: RunState, settings: Settings) -> None:
-        """Go on with a new agent, which makes catch-up updates for those of the one before it."""
+        """Go on with a new agent. It makes catch-up updates in place of the updates of the agent before it."""
         run.rebuild(self._build(settings, None, None), settings, _why_new(run, settings))
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.counts.due_updates += catch_up
@@ -328,7 +316,7 @@ def all_choices(found: Structure) -> tuple[Choice, ...]:
 def _may_be_replaced(run: RunState) -> bool:
     """Return whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve.
 
-    With waypoints or graded rewards low success in training does not show that: paths are missing, or exactness.
+    With waypoints or graded rewards, low success in training does not show that. Paths or exactness may be missing instead.
     """
     is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
     is_old = run.counts.env_steps >= AGAIN_FROM and not is_local

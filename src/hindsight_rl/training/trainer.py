@@ -26,12 +26,11 @@ OFFLINE_UPDATES = 1_000  # from demonstrations alone, at a time
 class Trainer(RunState):
     """Train an agent on the episodes of a source. The trainer is the state of the run, which its parts share.
 
-    search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: none does.
+    search: finds the structure of the task during the run, and may replace agent, buffer and settings; None: no search.
 
     A job has two parts. `store_next_job` stores its episodes and counts the updates that are due for them. `finish_job`
-    makes the updates, and takes off each one that is made. The state between two updates is complete: an error of the
-    environment or of its reward function leaves a state from which a run resumes to the bytes that it would have had
-    without the error.
+    makes these updates, and counts each of them down. The state between two updates is complete. So after an error of the
+    environment or of its reward function, a run resumes to the same bytes as without the error.
     """
 
     def __init__(
@@ -166,7 +165,7 @@ class Trainer(RunState):
         return episodes
 
     def finish_job(self) -> None:
-        """Make the updates that are due for the last job, if there are any. After an error this goes on where it stopped.
+        """Make the updates that are due for the last job, if there are any. After an error, call it again to go on.
 
         Raises HindsightError if the buffer refused too many episodes in a row, or if weights are not finite.
         """
@@ -195,8 +194,8 @@ class Trainer(RunState):
     ) -> None:
         """Go on with other buffers, which get the stored episodes, and maybe another agent. Jobs in flight are dropped.
 
-        Episodes with actions that the agent cannot take any more, because it uses a part of their range, are left out:
-        networks would see these actions as several times the largest one. why_new: why the agent is a new one.
+        If the agent now uses a part of the action range, episodes with larger actions are left out: networks would see
+        these actions as several times the largest one. why_new: why the agent is a new one.
         """
         agent, buffer, demonstrations = parts
         stored = [each for each in self.buffer.timeline.episodes() if can_take(agent.policy_spec, each.action)]
