@@ -26,7 +26,7 @@ def test_bits_have_no_parts_and_the_command_says_why(capsys):
     assert "not found: parts, contact, hidden columns and symmetries" in capsys.readouterr().out
 
 
-def test_a_recipe_is_written_that_train_reads(tmp_path):
+def test_a_recipe_is_written_that_train_reads(tmp_path, no_pictures):
     path = tmp_path / "point.toml"
     symmetry = "o0=-o0 g0=-g0 a0=-a0"
     save_choices("PointReach-v0", [Choice("symmetries", (symmetry,), "it held in 300 steps")], path)
