@@ -33,7 +33,7 @@ def test_a_recipe_is_written_that_train_reads(tmp_path, no_pictures):
     assert "# it held in 300 steps" in path.read_text()
     assert tomllib.loads(path.read_text())["options"] == {"symmetries": [symmetry]}
     run = ["train", "PointReach-v0", "--recipe", str(path), "--steps", "60", "--random-steps", "30", "--eval-every", "0"]
-    assert main([*run, "--folder", str(tmp_path / "run"), "--no-check"]) == 0
+    assert main([*run, "--hidden", "8", "--folder", str(tmp_path / "run"), "--no-check"]) == 0
 
 
 def test_another_suffix_is_refused(tmp_path):
