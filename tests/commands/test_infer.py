@@ -26,14 +26,14 @@ def test_bits_have_no_parts_and_the_command_says_why(capsys):
     assert "not found: parts, contact, hidden columns and symmetries" in capsys.readouterr().out
 
 
-def test_a_recipe_is_written_that_train_reads(tmp_path):
+def test_a_recipe_is_written_that_train_reads(tmp_path, no_pictures):
     path = tmp_path / "point.toml"
     symmetry = "o0=-o0 g0=-g0 a0=-a0"
     save_choices("PointReach-v0", [Choice("symmetries", (symmetry,), "it held in 300 steps")], path)
     assert "# it held in 300 steps" in path.read_text()
     assert tomllib.loads(path.read_text())["options"] == {"symmetries": [symmetry]}
     run = ["train", "PointReach-v0", "--recipe", str(path), "--steps", "60", "--random-steps", "30", "--eval-every", "0"]
-    assert main([*run, "--folder", str(tmp_path / "run"), "--no-check"]) == 0
+    assert main([*run, "--hidden", "8", "--folder", str(tmp_path / "run"), "--no-check"]) == 0
 
 
 def test_another_suffix_is_refused(tmp_path):

@@ -173,7 +173,7 @@ def test_a_job_that_kills_every_worker_fails_and_names_the_signal(start, marker)
 
 
 def test_an_error_of_the_environment_has_the_workers_traceback(start, marker):
-    with start(setups.fails_once, 2) as source:
+    with start(setups.fails_once, 1) as source:
         ticket = source.submit(jobs(1)[0])
         with pytest.raises(WorkerError, match=r"(?s)setups\.py.*RuntimeError: the simulator exploded") as caught:
             source.result(ticket)

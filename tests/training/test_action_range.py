@@ -57,23 +57,31 @@ def train(steps, task=Crawl, **options):
     return model
 
 
-def test_an_eighth_of_the_range_is_used_where_it_suffices():
+@pytest.fixture(scope="module")
+def crawled():
     with train(3_000) as model:
-        state, settings = model.trainer.search.state, model.settings
-        assert (state.phase, state.first_scaled) == ("learning", 3)
-        assert settings.agent_options.action_scale == 0.125
-        assert "0.125 of the range" in settings.reasons["action_scale"]
-        assert model.trainer.counts.episodes == 11 + 2  # three random ones, eight that compare, and those since
-        episodes = model.trainer.buffer.timeline.episodes()
+        yield model
+
+
+def test_an_eighth_of_the_range_is_used_where_it_suffices(crawled):
+    state, settings = crawled.trainer.search.state, crawled.settings
+    assert (state.phase, state.first_scaled) == ("learning", 3)
+    assert settings.agent_options.action_scale == 0.125
+    assert "0.125 of the range" in settings.reasons["action_scale"]
+    assert crawled.trainer.counts.episodes == 11 + 2  # three random ones, eight that compare, and those since
+    episodes = crawled.trainer.buffer.timeline.episodes()
     assert [len(episode) for episode in episodes] == [200] * 4 + [300] * 2
     assert max(np.abs(episode.action).max() for episode in episodes) <= 0.125
 
 
-def test_actions_that_were_stored_before_are_not_several_times_the_largest_one():
-    with train(2_700) as model:
-        batch = model.trainer.buffer.sample_many(1, 500)
-        action = model.agent.algorithm.preprocessor.transitions(batch, 1).action
-        assert 0.9 < action.abs().max() <= 1 + 1e-5
+def test_the_random_episodes_are_those_that_are_left(crawled):
+    assert crawled.trainer.search.state.random_episodes == 4  # of 11: those with a fraction of the action range
+
+
+def test_actions_that_were_stored_before_are_not_several_times_the_largest_one(crawled):
+    batch = crawled.trainer.buffer.sample_many(1, 500)
+    action = crawled.agent.algorithm.preprocessor.transitions(batch, 1).action
+    assert 0.9 < action.abs().max() <= 1 + 1e-5
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ def without_seconds(data):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"prioritized": True, "steps": 120}, {"energy_priority": True}, SUBGOALS, SCHEDULE, {"n_waypoints": 10}]
+    "options", [{"prioritized": True, "steps": 120}, {"energy_priority": True}, SUBGOALS, SCHEDULE, {"n_waypoints": 10}]
 )
 def test_a_restored_trainer_goes_on_to_the_same_bytes_with_jobs_in_flight(options):
     options = options | {"policy_lag": 2, "agent": "sac"}

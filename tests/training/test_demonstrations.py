@@ -71,8 +71,7 @@ def test_without_demonstrations_batches_are_whole():
 @pytest.mark.parametrize(
     "options",
     [
-        {"prioritized": True},
-        {"n_steps": 3, "agent": "sac"},
+        {"prioritized": True, "n_steps": 3, "agent": "sac"},
         {"relabel": "future=0.8", "relabel_schedule": ("40: future=0.3,desired=0.2",), "energy_priority": True},
     ],
 )

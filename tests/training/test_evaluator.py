@@ -209,7 +209,9 @@ def test_with_the_free_schedule_evaluations_run_beside_training():
         assert [record["env_steps"] for record in trainer.history] == [30, 60]
 
 
-@pytest.mark.parametrize("policy_lag", [0, 1])  # with a lag, the other processes collect too
+@pytest.mark.parametrize(  # with a lag, the other processes collect too
+    "policy_lag", [pytest.param(0, marks=pytest.mark.slow), 1]
+)
 def test_evaluations_in_other_processes_give_the_same_bytes(policy_lag):
     options = OPTIONS | {"recipe": "point_reach", "max_episode_steps": 10, "eval_every": 50, "eval_episodes": 25}
     options |= {"policy_lag": policy_lag}

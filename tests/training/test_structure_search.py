@@ -348,7 +348,7 @@ def test_the_reward_of_a_success_is_learned_from_the_episodes():
     """Dense rewards, and an episode ends at success: the play of the check need not show one."""
     with HER(DenseReach, max_episode_steps=20, **FAST | {"random_steps": 50}) as model:
         assert model.settings.replay.relabel_terminated is None
-        model.learn(2_000)
+        model.learn(600)
         assert model.settings.replay.relabel_terminated == "success"
         assert -0.3 <= model.settings.training.success_reward <= 0
 
