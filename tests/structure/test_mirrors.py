@@ -7,7 +7,9 @@ from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.structure import symmetry_verdicts
 from hindsight_rl.structure.columns import find_goal_copies, find_units
 from hindsight_rl.structure.mirrors import Mirrors, _ratio
+from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict, with_consequences
 from hindsight_rl.task_structure.symmetries import Symmetry
 
 SPEC = GoalSpec(*(ArraySpec((size,), "float64") for size in (4, 2, 2)))
@@ -100,3 +102,12 @@ def test_the_distance_of_positions_that_episodes_share_is_0():
 def test_a_change_of_signs_that_does_nothing_is_no_mirror():
     """A further action moves nothing: whether it changes its sign cannot be seen."""
     assert find(n_useless=1) == set()
+
+
+def test_too_many_products_are_not_used():
+    """Seven signs that change alone would make 128 symmetries, and 64 are allowed."""
+    texts = [f"o{k}=-o{k}" for k in range(7)]
+    spec = GoalSpec(*(ArraySpec((size,), "float64") for size in (7, 1, 1)))
+    candidates = [Candidate(text, Symmetry.parse(text, spec)) for text in texts]
+    tested = [SymmetryVerdict(each, each.name, Difference(0.01 * k, 0.01)) for k, each in enumerate(candidates)]
+    assert [verdict.holds for verdict in with_consequences(tested)] == [True] * 6 + [False]

@@ -6,11 +6,13 @@ what is tested.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..errors import OptionError
 from ..records import Array
 from ..task_structure.symmetries import Symmetry, generate_group
 from .columns import Units
@@ -171,30 +173,39 @@ class SymmetryTest:
 def with_consequences(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:
     """Return the verdicts. What is a product of symmetries that hold holds too: sampled batches contain it.
 
-    If a product cannot hold, one of its factors fits by accident: the least certain one of those that hold is left out.
+    If a product cannot hold, one of its factors fits by accident: the least certain one of those that hold is left out. So
+    it is if there are too many products.
     """
     holding = sorted((verdict for verdict in tested if verdict.holds), key=lambda verdict: verdict.loss.interval(1)[1])
     while holding:
-        products = [_is_product(each.candidate.symmetry, holding) for each in tested]
-        if all(verdict.may_follow for is_product, verdict in zip(products, tested, strict=True) if is_product):
-            return [replace(verdict, is_product=product) for verdict, product in zip(tested, products, strict=True)]
+        with contextlib.suppress(OptionError):  # too many products
+            group = _generate(holding)[1]
+            products = [_is_in(group, verdict.candidate.symmetry) for verdict in tested]
+            if all(verdict.may_follow for verdict, is_product in zip(tested, products, strict=True) if is_product):
+                return [replace(verdict, is_product=product) for verdict, product in zip(tested, products, strict=True)]
         holding.pop()
     return [replace(verdict, is_product=False) for verdict in tested]
 
 
 def generators(verdicts: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:
     """Return those that hold, without products of others before them."""
-    found: list[SymmetryVerdict] = []
+    return _generate([verdict for verdict in verdicts if verdict.holds])[0]
+
+
+def _generate(verdicts: Sequence[SymmetryVerdict]) -> tuple[list[SymmetryVerdict], tuple[Symmetry, ...]]:
+    """Return the verdicts without products of others before them, and their group. Raises OptionError if it is large."""
+    chosen: list[SymmetryVerdict] = []
+    group: tuple[Symmetry, ...] = ()
     for verdict in verdicts:
-        if verdict.holds and not _is_product(verdict.candidate.symmetry, found):
-            found.append(verdict)
-    return found
+        if not _is_in(group, verdict.candidate.symmetry):
+            chosen.append(verdict)
+            symmetries = [each.candidate.symmetry for each in chosen]
+            group = generate_group(symmetries, Symmetry.identity(*(len(part.source) for part in symmetries[0].parts)))
+    return chosen, group
 
 
-def _is_product(symmetry: Symmetry, factors: Sequence[SymmetryVerdict]) -> bool:
-    symmetries = [factor.candidate.symmetry for factor in factors]
-    group = generate_group(symmetries, Symmetry.identity(*(len(part.source) for part in symmetry.parts)))
-    largest_offset = max((each.largest_offset for each in symmetries), default=0.0)
+def _is_in(group: Sequence[Symmetry], symmetry: Symmetry) -> bool:
+    largest_offset = max((each.largest_offset for each in group), default=0.0)
     return any(symmetry.is_same(element, largest_offset) for element in group)
 
 
