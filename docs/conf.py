@@ -30,6 +30,7 @@ NAVIGATION = {  # page -> caption -> pages below it; here, since GitHub would sh
             "how-to/describe-your-task",
             "how-to/read-what-was-found",
             "how-to/my-run-fails",
+            "how-to/public-questions",
             "how-to/tuning",
             "how-to/compare-with-sb3",
             "how-to/images",
