@@ -166,8 +166,8 @@ def test_each_object_has_its_own_range():
     goals = (np.array([-3.0, 0, 0, 0]), np.array([5.0, 0, 0, 2]))
     steps = steps_of([[9, 0, 0, 0], [9, 0, 0, 0]], [[0, 0, 0, 0], [9, 0, 0, 0]], goals=goals)
     options = find_workspace(steps, steps, ((0, 1), (2, 3))).options()
-    assert options["lowest_achieved"] == (-5.4, -2.4, -0.4, -0.4)
-    assert options["highest_achieved"] == (11.4, 2.4, 0.4, 2.4)
+    assert options["lowest_achieved"] == (-6, -3, -0.5, -0.5)
+    assert options["highest_achieved"] == (12, 3, 0.5, 2.5)
 
 
 @pytest.mark.parametrize(

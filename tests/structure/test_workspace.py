@@ -17,14 +17,14 @@ def steps_of(*paths, goals=((-3.0,), (5.0,))):
 
 
 def test_the_range_holds_goals_and_starts_and_a_margin():
-    """From the goal -3 to the start 9: 12, of which a fifth is added at both ends."""
+    """From the goal -3 to the start 9: 12, of which a quarter is added at both ends."""
     steps = steps_of([9, 1], [0, 20])
-    assert find_workspace(steps, steps).options() == {"lowest_achieved": (-5.4,), "highest_achieved": (11.4,)}
+    assert find_workspace(steps, steps).options() == {"lowest_achieved": (-6.0,), "highest_achieved": (12.0,)}
 
 
 def test_the_range_is_rounded_relative_to_its_size():
     steps = steps_of([1000.3, 1000.4], [1000.5, 1000.7], goals=((1000.123456,), (1001.0,)))
-    assert find_workspace(steps, steps).options() == {"lowest_achieved": (999.9481,), "highest_achieved": (1001.1753,)}
+    assert find_workspace(steps, steps).options() == {"lowest_achieved": (999.9043,), "highest_achieved": (1001.2191,)}
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,9 @@ from .contact import Contact, ObjectSequence, missing_differences
 from .model import Relevance
 from .parts import Parts, Workspace
 from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
+from .steps import BESIDE
 from .symmetry_verdicts import SymmetryVerdict, generators
 
-# of the standard deviation of the goals, as objects are smaller than the space in which they are moved. With 0.2, guesses
-# touch the cube of FetchPush less often, and learning begins up to 1,000 steps later.
-GUESSED_REACH = 0.25
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plain rewards, a hand with 60 from graded ones
 
@@ -190,7 +188,7 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
         for dimensions in found.parts.objects
         if len(dimensions) == sizes[0]
     ]
-    reach = GUESSED_REACH * found.parts.goal_std
+    reach = BESIDE * found.parts.goal_std
     return tuple(_steer(found, tool, objects, reach) for tool in found.guesses)
 
 

@@ -13,7 +13,7 @@ from ..task_structure.symmetries import Symmetry
 from .axis_symmetries import correlations
 from .columns import Units
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
-from .steps import LITTLE, Steps, at_equal_intervals, lie_on_one_side
+from .steps import BESIDE, LITTLE, Steps, at_equal_intervals, lie_on_one_side
 from .symmetry_verdicts import (
     SYMMETRY_MARGIN,
     Candidate,
@@ -26,7 +26,6 @@ from .symmetry_verdicts import (
 
 FEWEST_EPISODES = 10
 MOST_GROUPS = 6  # of columns and actions that change their signs together: a group has at most 2^6 = 64 elements
-COVERED = 0.25  # standard deviations: 90 % of the positions must have one of another episode so near
 ELSEWHERE = 3.0  # standard errors: starts and goals so far from 0 are mirrored at their mean instead
 
 
@@ -67,7 +66,7 @@ class Mirrors:
         test = SymmetryTest(self._steps, picked, self._columns, self._copies)
         positions = self._positions(test)
         usual = self._distance(Symmetry.identity(*self._sizes), positions)
-        if usual > COVERED:
+        if usual > BESIDE:  # of 90 % of the positions, none of another episode is so near
             return []
         subsets = _subsets(groups)
         tested = test.verdicts([self._mirror(chosen) for chosen in subsets], self._units, self._known)

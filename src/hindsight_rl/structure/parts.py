@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import LITTLE, MOST_DEVIATIONS, MOSTLY, Steps
+from .steps import BESIDE, LITTLE, MOST_DEVIATIONS, MOSTLY, Steps
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
@@ -204,7 +204,7 @@ class Workspace:
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return (
-            f"the object left the range of goals and starts, widened by {LITTLE:.0%} of its diagonal, in "
+            f"the object left the range of goals and starts, widened by {BESIDE:.0%} of its diagonal, in "
             f"{self.n_left} of {self.n_episodes} episodes that sought contact, and came back in {self.n_back}"
         )
 
@@ -228,6 +228,6 @@ def _widened_range(steps: Steps) -> tuple[Array, Array]:
     start = steps.starts_episode
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     low, high = ends.min(0), ends.max(0)
-    margin = LITTLE * float(np.linalg.norm(high - low))
+    margin = BESIDE * float(np.linalg.norm(high - low))
     decimals = 3 - math.floor(math.log10(max(margin, 1e-300)))
     return (low - margin).round(decimals), (high + margin).round(decimals)
