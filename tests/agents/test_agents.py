@@ -213,6 +213,19 @@ def test_learning_and_acting_have_the_same_image_features(name):
         np.testing.assert_allclose(policy.act(*(part[0] for part in observed)), np.tanh(expected[0, :1]), atol=1e-5)
 
 
+@pytest.mark.parametrize("name", AGENT_NAMES)
+def test_updates_are_the_same_in_inference_mode(name):
+    """The gradients of convolutions come from autograd, which this mode turns off."""
+    weights = []
+    for is_inference in (False, True):
+        agent, rng = make_for_images(name), np.random.default_rng(0)
+        with torch.inference_mode(is_inference):
+            for _ in range(3):
+                agent.update(make_image_batch(agent, rng, 8))
+        weights.append(agent.algorithm.weights.numpy().tobytes())
+    assert weights[0] == weights[1]
+
+
 @pytest.mark.parametrize("name", ["dqn", pytest.param("ddpg", marks=pytest.mark.slow)])
 def test_agents_learn_from_images(name):
     """The reward is best for an action of 0.5, or a choice of 3, where the first pixel is bright, else for -0.5 and 2."""

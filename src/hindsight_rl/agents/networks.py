@@ -44,8 +44,8 @@ class Encoder:
 
     def forward(self, x: Tensor) -> tuple[Tensor, EncoderTape]:
         """Return the same outputs, and the tape for `weight_gradient`."""
-        weights = self.flat.detach().requires_grad_()
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
+            weights = self.flat.detach().requires_grad_()
             features = self._features(x, weights)
         return torch.cat((features.detach(), x[:, self._others]), 1), (features, weights)
 

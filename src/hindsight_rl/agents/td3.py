@@ -53,7 +53,7 @@ class TD3(ActorCritic):
         """Return the TD targets of the critics, (P, B, 1), for all batches: target networks change only after them."""
         next_inputs = transitions.next_inputs.flatten(0, 1)
         action = self.target_actor(transitions.next_policy_inputs.flatten(0, 1))[0].tanh_()
-        if isinstance(self.options, TD3Options):
+        if isinstance(self.options, TD3Options) and self.options.target_noise:
             noise, clip = self.options.target_noise, self.options.target_noise_clip
             action = losses.smoothed_action(action, noise, clip, self.generator)
         values = self.target_critics(torch.cat((next_inputs, action), 1))
