@@ -1,11 +1,13 @@
 """Measure the wall time of whole commands, from Enter to the prompt, against another checkout of this repository.
 
-    python benchmarks/wall_time.py /path/to/other/checkout [--commands reach push point evaluate] [--repeats 3]
+    python benchmarks/wall_time.py /path/to/other/checkout [--commands reach point panda fastest evaluate push inferred]
+        [--repeats 3]
 
 Both checkouts take turns. Each figure is a median. "first run" means that no loop was compiled before (an empty folder for
 Numba's cache). "CPU" is the time of all processes of a command, which depends less on other load. FetchPush makes a fixed
-number of environment steps without an early end, with its recipe in benchmarks/recipes. The last table tells where the wall
-time of this checkout went.
+number of environment steps without an early end: with its recipe in benchmarks/recipes ("push"), or with nothing declared
+("inferred"). "fastest" are four tasks of the proving ground, "panda" is a task of PyBullet. The last table tells where the
+wall time of this checkout went.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parents[1]
 PARTS = ("start", "collect", "update", "evaluate", "write")
+FASTEST = ("DenseReach", "Dose", "ScalarReach", "Turntable")  # of the proving ground: about 11 s each in its first results
 
 
 @dataclass
@@ -40,8 +43,9 @@ class Checkout:
         """Run a command of hindsight-rl and add its times."""
         with tempfile.TemporaryDirectory() as empty:
             cache = empty if is_first else str(self.scratch / "numba")
+            folders = self.path / "src", HERE / "benchmarks"  # both checkouts run the same tasks
             variables = os.environ | {
-                "PYTHONPATH": str(self.path / "src"),
+                "PYTHONPATH": os.pathsep.join(map(str, folders)),
                 "NUMBA_CACHE_DIR": cache,
                 "OMP_NUM_THREADS": "1",
             }
@@ -69,6 +73,7 @@ def _cpu_seconds() -> float:
 
 def commands(push_steps: int) -> Mapping[str, Callable[[Checkout], None]]:
     """Return what is measured, by the name on the command line."""
+    fixed = "--steps", str(push_steps), "--solved-evaluations", "0"
 
     def reach(checkout: Checkout) -> None:
         checkout.train("FetchReach, first run", "FetchReach-v4", is_first=True)
@@ -84,13 +89,22 @@ def commands(push_steps: int) -> Mapping[str, Callable[[Checkout], None]]:
     def push(checkout: Checkout) -> None:
         recipe = checkout.path / "benchmarks" / "recipes" / "fetch_push.toml"
         words = ("--recipe", str(recipe)) if recipe.exists() else ()  # an older checkout has it in the package
-        words += ("--steps", str(push_steps), "--solved-evaluations", "0")
-        checkout.train(f"FetchPush, {push_steps:,} steps", "FetchPush-v4", *words)
+        checkout.train(f"FetchPush, {push_steps:,} steps", "FetchPush-v4", *words, *fixed)
+
+    def inferred(checkout: Checkout) -> None:
+        checkout.train(f"FetchPush inferred, {push_steps:,} steps", "FetchPush-v4", "--recipe", "default", *fixed)
+
+    def fastest(checkout: Checkout) -> None:
+        for name in FASTEST:
+            checkout.train(f"{name}, later runs", f"tasks:{name}-v0")
 
     return {
         "reach": reach,
+        "panda": lambda checkout: checkout.train("PandaReach, later runs", "PandaReach-v3"),
+        "fastest": fastest,
         "point": lambda checkout: checkout.train("PointReach, later runs", "PointReach-v0"),
         "push": push,
+        "inferred": inferred,
         "evaluate": evaluate,
     }
 
@@ -123,7 +137,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("other", type=Path, help="the other checkout")
-    parser.add_argument("--commands", nargs="+", default=["reach", "point", "evaluate", "push"])
+    parser.add_argument("--commands", nargs="+", default=["reach", "point", "panda", "fastest", "evaluate", "push"])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--push-steps", type=int, default=20_000)
     arguments = parser.parse_args()
