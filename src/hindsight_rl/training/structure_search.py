@@ -30,6 +30,7 @@ from ..structure import (
     split_by_scale,
 )
 from ..structure.steps import HELD_OUT
+from ..structure.symmetry_verdicts import generators
 from .demonstrations import Demonstrations
 from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
@@ -246,7 +247,7 @@ class StructureSearch:
             return
         is_subgoal_new = found.contact.leads_to_goals and known.value("subgoals") is None
         n_symmetries = len(known.value("symmetries", ()))
-        has_more_symmetries = sum(symmetry.holds for symmetry in found.symmetries) > n_symmetries
+        has_more_symmetries = len(generators(found.symmetries)) > n_symmetries
         if may_replace and (is_subgoal_new or has_more_symmetries or set(found.hidden) != set(hidden)):
             self._take(run, found)
         elif not may_replace and has_more_symmetries:
