@@ -128,7 +128,7 @@ class AxisSymmetries:
         """
         action, axes = AffineMap.identity(len(self._effect)), goal.source[: self._n_axes] % self._n_axes
         for pair in pair_columns(self._effect, goal.factor[: self._n_axes] * self._effect[:, axes]):
-            _exchange(action, *pair)
+            _swap(action, *pair)
         observation = AffineMap.identity(self._steps.n_columns)
         for columns in (self._contact.tool, self._contact.object_columns):
             for k, column in enumerate(columns):
@@ -150,7 +150,7 @@ class AxisSymmetries:
         one, other = self._others[i], self._others[j]
         has_known_units = self._units.is_known[[one, other]].all()
         ratio = 1.0 if one == other or has_known_units else float(self._std[one] / self._std[other])
-        _exchange(symmetry.observation, one, other, sign * ratio, back / ratio)
+        _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
 
 
 def correlations(values: Array, signals: Array) -> Array:
@@ -181,6 +181,7 @@ def pair_columns(profiles: Array, transformed: Array) -> list[Pair]:
     return [*pairs, *((i, i, float(sign[i, i]), float(sign[i, i])) for i in sorted(free))]
 
 
-def _exchange(transform: AffineMap, i: int, j: int, factor: float, back: float) -> None:
+def _swap(transform: AffineMap, i: int, j: int, factor: float, back: float) -> None:
+    """Let two columns, or one with itself, take each other's places. factor: of column j in the place of i; back: of i."""
     transform.source[i], transform.source[j] = j, i
     transform.factor[i], transform.factor[j] = factor, back

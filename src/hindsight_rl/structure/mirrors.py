@@ -66,7 +66,7 @@ class Mirrors:
         test = SymmetryTest(self._steps, picked, self._columns, self._copies)
         positions = self._positions(test)
         usual = self._distance(Symmetry.identity(*self._sizes), positions)
-        if usual > BESIDE:  # of 90 % of the positions, none of another episode is so near
+        if usual > BESIDE:  # a tenth of the positions has none of another episode beside it
             return []
         subsets = _subsets(groups)
         tested = test.verdicts([self._mirror(chosen) for chosen in subsets], self._units, self._known)

@@ -247,9 +247,14 @@ class Relevance:
         return f"the held-out error of the next displacements changes by {', '.join([*each, *together])}"
 
 
-def inputs_of(observation: Array, action: Array, columns: Sequence[int], contact: Contact) -> Array:
-    """Return what models see of steps: columns, the gap between tool and object, and the action, (N, inputs)."""
-    gap = observation[:, list(contact.object_columns)] - observation[:, list(contact.tool)]
+def inputs_of(
+    observation: Array, action: Array, columns: Sequence[int], tool: Sequence[int], positions: Sequence[int]
+) -> Array:
+    """Return what models see of steps: columns, the gaps between tool and positions, and the action, (N, inputs).
+
+    tool: empty without an object; then there are no gaps.
+    """
+    gap = observation[:, list(positions[: len(tool)])] - observation[:, list(tool)]
     return np.column_stack([observation[:, list(columns)], gap, action])
 
 
@@ -267,7 +272,7 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     columns: all that may be seen. candidates: those of them that may be hidden.
     """
     picked = informative_steps(steps)
-    inputs = inputs_of(steps.observation[picked], steps.action[picked], columns, contact)
+    inputs = inputs_of(steps.observation[picked], steps.action[picked], columns, contact.tool, contact.object_columns)
     model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
     at = {column: position for position, column in enumerate(columns)}
     without = {column: model.without([at[column]]) for column in candidates}

@@ -16,7 +16,7 @@ from ..errors import OptionError
 from ..records import Array
 from ..task_structure.symmetries import Symmetry, generate_group
 from .columns import Units
-from .model import Difference, DisplacementModel
+from .model import Difference, DisplacementModel, inputs_of
 from .steps import Steps
 
 # growth of the loss: one wrong sign adds 0.4 to 6, unless that sign hardly matters; true symmetries add up to 0.2
@@ -166,8 +166,7 @@ class SymmetryTest:
         return [replace(verdict, n_tested=max(n_likely, 1)) for verdict in tested]
 
     def _inputs(self, observation: Array, action: Array) -> Array:
-        gap = observation[:, self._positions] - observation[:, self._tool] if self._tool else observation[:, :0]
-        return np.column_stack([observation[:, self._visible], gap, action])
+        return inputs_of(observation, action, self._visible, self._tool, self._positions)
 
 
 def with_consequences(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:
