@@ -1,12 +1,14 @@
-"""How a goal can be set, found by trying."""
+"""How a goal can be set, and which columns hold it, found by trying."""
 
 import numpy as np
 import pytest
 from docking_env import Docking
 from line_env import Line
 
-from hindsight_rl.envs.probe import find_goal_setter
+from hindsight_rl.envs.probe import columns_with_goals, find_goal_setter
+from hindsight_rl.envs.random_play import RandomEpisode
 from hindsight_rl.envs.small_tasks import BitFlipping, PointReach
+from hindsight_rl.records import OBSERVATION_KEYS
 
 
 class Task:
@@ -86,3 +88,28 @@ class Copied(Line):
 @pytest.mark.parametrize("env", [Fixed(), Copied()])
 def test_a_goal_that_cannot_be_set(env):
     assert find_goal_setter(env) is None
+
+
+def started(observation, desired, achieved=(0.0, 0.0)):
+    """An episode without a step."""
+    episode = RandomEpisode(seed=0)
+    values = zip(OBSERVATION_KEYS, (observation, achieved, desired), strict=True)
+    episode.append({key: np.array(value, np.float32) for key, value in values})
+    return episode
+
+
+def test_a_column_that_equals_one_of_two_goals_of_zeros_and_ones_holds_no_goal():
+    episodes = [started((1, 0), (0, 0)), started((0, 0), (0, 1)), started((0, 1), (1, 0)), started((0, 0), (0, 1))]
+    assert columns_with_goals(episodes) == ()  # column 1 equals the first dimension, and no column equals the second
+
+
+def test_columns_that_equal_all_goals_of_zeros_and_ones_hold_the_goal():
+    goals = [(0, 0), (0, 1), (1, 0), (0, 1)]
+    episodes = [started((*goal, place), goal) for goal, place in zip(goals, (3, 5, 5, 4), strict=True)]
+    assert columns_with_goals(episodes) == (0, 1)
+
+
+def test_a_column_that_follows_one_dimension_with_many_values_holds_the_goal():
+    goals = [(0.1, 0.3), (0.2, 0.9), (0.3, 0.1), (0.4, 0.2)]
+    episodes = [started((7, 2 * goal[0] + 1), goal) for goal in goals]
+    assert columns_with_goals(episodes) == (1,)

@@ -236,7 +236,7 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
     gaps = {key: np.abs(np.subtract(first[key][rows], again[key][rows], dtype=float)).max() for key in first}
     differing = ", ".join(f"{key} by up to {gap:g}" for key, gap in gaps.items() if gap) or "the number of steps"
     found = f"after a reset with the same seed, the same actions lead to other values: {differing}"
-    fix = "If it draws random numbers, use self.np_random"
+    fix = "Draw random numbers with self.np_random, and let reset set all that an earlier episode may have changed"
     if make is None:
         return "warning", f"{found}. {fix}"
     compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
@@ -250,7 +250,7 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
         return "warning", f"{found}, but {compared}. {shared}"
     return "error", (
         f"reset_mode='reuse' expects the first observations of a new environment within {LARGEST_GAP:.0%} of the standard "
-        f"deviation of each column, but {compared}. Leave out reset_mode, or reset the whole state. {fix}"
+        f"deviation of each column, but {compared}. Leave out reset_mode. {fix}"
     )
 
 

@@ -27,7 +27,7 @@ MOST_REPEATS = 10  # of an action during the search, so that the environment mov
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
-FEWEST_GOALS = 4  # of a dimension of the goal; with fewer, a column that is constant in each episode may look like its copy
+FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns may equal it by chance
 COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
 
 
@@ -336,7 +336,8 @@ def columns_with_goals(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     """Return the columns that hold a dimension of the desired goal, or its difference to the achieved goal, in every step.
 
     They equal it, or they are its copy with another scale and offset. Only dimensions that differ between episodes count. A
-    column that always equals the achieved goal too is not one of the goal.
+    column that always equals the achieved goal too is not one of the goal. Dimensions with few different values, such as
+    those of a goal of zeros and ones, are often equalled by chance: they count if columns hold all that differ.
     Empty for observations and goals that are not flat arrays of floats.
     """
     seen, achieved, desired = (
@@ -347,14 +348,18 @@ def columns_with_goals(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
         return ()
     dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)
     goals = np.stack([episode.observations["desired_goal"][0] for episode in episodes])
-    is_held = np.zeros(seen.shape[1], np.bool_)
+    has_many_values, holding = list[bool](), list[Array]()  # of each dimension that differs
     for k, n_values in enumerate(len(np.unique(column)) for column in goals.T):
         goal, gap = desired[:, k], (desired - achieved)[:, k]
-        if n_values > 1 and gap.any():
-            is_held |= (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
-        if n_values >= FEWEST_GOALS and gap.any():
-            is_held |= _are_copies(seen, goal)
-    return tuple(np.flatnonzero(is_held).tolist())
+        if n_values == 1 or not gap.any():
+            continue
+        equal = (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
+        has_many_values.append(n_values >= FEWEST_GOALS)
+        holding.append(equal | _are_copies(seen, goal) if has_many_values[-1] else equal)
+    if not holding:
+        return ()
+    counts = np.array(has_many_values) | all(columns.any() for columns in holding)
+    return tuple(np.flatnonzero(np.stack(holding)[counts].any(0)).tolist())
 
 
 def _are_copies(columns: Array, values: Array) -> Array:

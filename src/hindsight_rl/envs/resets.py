@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import OBSERVATION_KEYS, Array
-from .random_play import Environment, play
+from .random_play import Environment, RandomEpisode, play
 
 COMPARED_SEEDS = (201, 203, 205)  # of resets of a new environment and of the used one
 DEVIATION_SEEDS = range(301, 321)  # of resets; 20 show a standard deviation within about a sixth
@@ -23,7 +23,8 @@ ROUNDING = 1e-6  # of the size of a column: the rounding of float32, also where 
 class ResetComparison:
     """First observations after a reset of a used environment, compared with those of new environments.
 
-    gap: the largest difference of the column that differs most. deviation: its standard deviation over resets.
+    gap: the largest difference of the column that differs most. deviation: its standard deviation over resets, or
+        LARGEST_GAP of that over steps if resets hardly change it: less is noise of the simulator.
     column: its key and its index. is_similar: whether no column differs by more than LARGEST_GAP standard deviations.
     make_seconds: to make an environment. step_seconds: to step it.
     """
@@ -51,13 +52,13 @@ def compare_resets(
     make: returns a new environment, which is closed here. seeds: of the resets, each in another new environment.
     Reset `used` before its next step.
     """
-    gaps, make_seconds, step_seconds = list[Array](), list[float](), list[float]()
+    gaps, played, make_seconds, step_seconds = list[Array](), list[Array](), list[float](), list[float]()
     for seed in seeds:
         started = time.perf_counter()
         new = make()
         make_seconds.append(time.perf_counter() - started)
         try:
-            play(used, seed + 1, USED_STEPS)
+            played += _rows(play(used, seed + 1, USED_STEPS))
             gaps.append(np.abs(_first(used, seed) - _first(new, seed)))
             started = time.perf_counter()
             n_steps = len(play(new, seed, TIMED_STEPS))
@@ -65,7 +66,7 @@ def compare_resets(
         finally:
             new.close()
     gap, firsts = np.max(gaps, axis=0), np.stack([_first(used, seed) for seed in DEVIATION_SEEDS])
-    deviation = firsts.std(0)
+    deviation = np.maximum(firsts.std(0), LARGEST_GAP * np.std(played, axis=0))
     excess = gap - LARGEST_GAP * deviation - ROUNDING * np.abs(firsts).max(0)
     worst = int(excess.argmax())
     seconds = float(np.median(make_seconds)), float(np.median(step_seconds))
@@ -74,8 +75,13 @@ def compare_resets(
 
 def _first(env: Environment, seed: int) -> Array:
     """Return the first observation of an episode with its goals, as one vector."""
-    observation = env.reset(seed=seed)[0]
-    return np.concatenate([np.asarray(observation[key], np.float64).reshape(-1) for key in OBSERVATION_KEYS])
+    return _rows(play(env, seed, 0))[0]
+
+
+def _rows(episode: RandomEpisode) -> list[Array]:
+    """Return each observation of an episode with its goals, as one vector."""
+    columns = zip(*(episode.observations[key] for key in OBSERVATION_KEYS), strict=True)
+    return [np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in row]) for row in columns]
 
 
 def _name(env: Environment, column: int) -> str:
