@@ -441,6 +441,13 @@ def test_actions_without_bounds_are_an_error():
     assert finding(env, "action bounds")[0] == "error"
 
 
+def test_the_bounds_of_each_action_are_named_where_they_differ():
+    assert finding(Line(), "action bounds") == ("ok", "-1 to 1")
+    env = changed(step=lambda self, action: Line.step(self, action[:1]))
+    env.action_space = spaces.Box(np.float32([-1, -180, -1]), np.float32([1, 180, 1]))
+    assert finding(env, "action bounds") == ("ok", "-1 to 1, -180 to 180")
+
+
 @pytest.mark.filterwarnings("ignore:.*played again")
 def test_an_environment_that_fails_is_reported_not_raised():
     def step(self, action):

@@ -20,6 +20,7 @@ from .random_play import Environment, play
 from .resets import COMPARED_SEEDS, LARGEST_GAP, compare_resets
 
 TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
+MOST_LISTED = 10  # values in a sentence
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
 Answer = tuple[str, str]  # a level, and a sentence that names its evidence
@@ -39,7 +40,8 @@ def check_action_bounds(probe: Probe) -> Answer:
     """Actions are scaled by their bounds, so these must be finite."""
     action = probe.spec.action
     if action.is_bounded:
-        return "ok", f"{min(action.low):g} to {max(action.high):g}"
+        ranges = dict.fromkeys(f"{low:g} to {high:g}" for low, high in zip(action.low, action.high, strict=True))
+        return "ok", _listed(list(ranges))
     return "error", "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
 
 
@@ -265,8 +267,15 @@ def check_goal_columns(probe: Probe) -> Answer:
     if not columns:
         return "ok", "no column of the observation changes with the desired goal"
     fix = "`train` and HER hide them from the networks" if probe.hideable_columns else "Leave them out"
-    listed = ", ".join([*map(str, columns[:10]), *["..."][: len(columns) > 10]])
-    return "warning", f"columns {listed} change with the desired goal, but relabelling does not change them. {fix}"
+    return (
+        "warning",
+        f"columns {_listed(columns)} change with the desired goal, but relabelling does not change them. {fix}",
+    )
+
+
+def _listed(values: Sequence[object]) -> str:
+    """Return the first values with commas."""
+    return ", ".join([*map(str, values[:MOST_LISTED]), *["..."][: len(values) > MOST_LISTED]])
 
 
 def check_desired_goal(probe: Probe) -> Answer:
