@@ -12,12 +12,12 @@ from torch import Tensor
 
 from ..errors import ShapeError
 from ..records import Array, Batch, Episode
+from ..records.statistics import FLOAT32_ROUNDING
 from ..task_structure.subgoals import Subgoal
 from .layout import Block, Feature, Layout, feature_of
 from .policy import PolicySpec
 
 GOAL_FRACTION = 0.1  # of the spread of the goals: columns that vary less may be noise
-MEAN_ROUNDING = 1e-6  # relative to the mean of a column: float32 rounds to about 1e-7
 FIXED_MEAN_AND_SCALE: dict[Feature, tuple[float, float]] = {  # these features are not normalized by statistics
     "bit": (0.5, 2.0),  # 0 and 1 become -1 and 1
     "one_hot": (0.0, 1.0),
@@ -256,8 +256,8 @@ class Normalizer:
         """Return the least number that each column is divided by, (size,)."""
         goals, eps = self.moments["goal"], self.layout.options.normalizer_eps
         spread, size = (float(np.linalg.norm(values)) for values in (goals.standard_deviation(), goals.mean))
-        least = min(eps, GOAL_FRACTION * spread) if spread > MEAN_ROUNDING * size else eps
-        return np.maximum(least, MEAN_ROUNDING * np.abs(moments.mean))
+        least = min(eps, GOAL_FRACTION * spread) if spread > FLOAT32_ROUNDING * size else eps
+        return np.maximum(least, FLOAT32_ROUNDING * np.abs(moments.mean))
 
     def _arrays(self) -> dict[str, Array]:
         return {

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import OBSERVATION_KEYS, Array
+from ..records.statistics import FLOAT32_ROUNDING
 from .random_play import Environment, RandomEpisode, play
 
 COMPARED_SEEDS = (201, 203, 205)  # of resets of a new environment and of the used one
@@ -16,7 +17,6 @@ DEVIATION_SEEDS = range(301, 321)  # of resets; 20 show a standard deviation wit
 USED_STEPS = 20  # played in the used environment before each reset that is compared
 TIMED_STEPS = 10  # of an episode, from which the seconds of a whole one follow
 LARGEST_GAP = 0.01  # in standard deviations: far below the noise of exploration
-ROUNDING = 1e-6  # of the size of a column: the rounding of float32, also where a column is the same after every reset
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def compare_resets(
             new.close()
     gap, firsts = np.max(gaps, axis=0), np.stack([_first(used, seed) for seed in DEVIATION_SEEDS])
     deviation = np.maximum(firsts.std(0), LARGEST_GAP * np.std(played, axis=0))
-    excess = gap - LARGEST_GAP * deviation - ROUNDING * np.abs(firsts).max(0)
+    excess = gap - LARGEST_GAP * deviation - FLOAT32_ROUNDING * np.abs(firsts).max(0)
     worst = int(excess.argmax())
     seconds = float(np.median(make_seconds)), float(np.median(step_seconds))
     return ResetComparison(float(gap[worst]), float(deviation[worst]), _name(used, worst), excess[worst] <= 0, *seconds)

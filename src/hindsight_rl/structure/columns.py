@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..records import Array
+from ..records.statistics import FLOAT32_ROUNDING
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import FLOAT32_ROUNDING, HARDLY, LITTLE, Steps, explained_variance
+from .steps import HARDLY, LITTLE, Steps, explained_variance
 
 SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness

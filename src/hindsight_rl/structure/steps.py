@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Episode
+from ..records.statistics import FLOAT32_ROUNDING
 
 MOSTLY = 0.5  # a majority: of steps, of episodes, of goals, of a usual distance
 # of the size of a task, as the spread of its goals: what is nearer is beside. With 0.2, guesses of the tool touch the cube
@@ -20,7 +21,6 @@ LITTLE = 0.2  # of what is usual, or explained: less does not count
 ALIKE = 0.9  # correlation from which on two columns, or successive displacements, are alike
 HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
 MOST_DEVIATIONS = 6.0  # standard deviations: noise hardly exceeds them, and rare jumps must not outweigh all other steps
-FLOAT32_ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
 BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
 HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
 
