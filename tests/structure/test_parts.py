@@ -44,7 +44,10 @@ def kinds(*paths, goals=None):
     ("paths", "expected"),
     [
         ([ONE, OTHER], [((0, 1), "object"), ((2, 3), "object")]),
-        ([ONE, OTHER, OTHER, BOTH, ONE], [((0, 1), "object"), ((2, 3), "object")]),  # some moves are those of both
+        (
+            [ONE, OTHER, path(0, 0, 1, -1, wait=5), BOTH, path(1, 2, 0, 0, wait=5)],
+            [((0, 1), "object"), ((2, 3), "object")],
+        ),  # some moves are those of both
         ([BOTH, BOTH], [((0, 1, 2, 3), "object")]),
         ([ONE, ONE], [((0, 1), "object"), ((2, 3), "unmoved")]),
         ([path(0, 0), path(0, 0)], [((0, 1), "unmoved")]),
@@ -74,6 +77,15 @@ def test_an_object_that_settles_at_the_start_waits_until_it_is_touched():
     assert kinds(settles, settles) == [((0,), "object")]
     breaks = np.array([[0, 1, 2, 3, 4, 4, 4, 4, 4, 4, 4]]).T
     assert kinds(breaks, breaks) == [((0,), "body")]
+
+
+def test_what_drops_alike_in_each_episode_is_not_moved_by_actions():
+    """The height of a cube drops in the first step, and nothing touches the cube. In the fourth episode something does."""
+    drops = path(0, 0, 0)
+    drops[1:, 2] = -1
+    assert kinds(drops, drops, drops) == [((0, 1, 2), "unmoved")]
+    pushed = drops + path(1, 1, 0)
+    assert kinds(drops, drops, drops, pushed) == [((0, 1, 2), "object")]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import BESIDE, LITTLE, MOST_DEVIATIONS, MOSTLY, Steps
+from .steps import BESIDE, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, Steps
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
@@ -84,7 +84,10 @@ def find_parts(steps: Steps, random_steps: Steps | None = None) -> Parts:
     usual size. If their number does not fit, they belong to a part beside them.
     """
     random_steps = steps if random_steps is None else random_steps
-    is_moving, at_random = (np.abs(each.displacement) > AT_REST * _size(steps) for each in (steps, random_steps))
+    least = AT_REST * _size(steps)
+    is_moving, at_random = (
+        np.abs(each.displacement - _settling(each, random_steps, least)) > least for each in (steps, random_steps)
+    )
     moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random)
     is_body |= ~_waits(
         random_steps, np.any(at_random[:, ~is_body], axis=1, keepdims=True)
@@ -99,6 +102,22 @@ def find_parts(steps: Steps, random_steps: Steps | None = None) -> Parts:
     rests = [float((~at_random[:, group]).all(1).mean()) for group in groups]
     parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
+
+
+def _settling(steps: Steps, random_steps: Steps, least: Array) -> Array:
+    """Return how far the goal moves in each step because of its time in the episode alone, (N, g), for the N `steps`.
+
+    That is what most random episodes have in common, whatever their actions: an object drops to the ground after a reset.
+    least: displacement that counts as motion, (g,).
+    """
+    usual = np.zeros((int(steps.time.max()) + 1, steps.goal_size))
+    for time in np.unique(random_steps.time):
+        displacement = random_steps.displacement[random_steps.time == time]
+        median = np.median(displacement, axis=0)
+        is_common = (np.abs(displacement - median) <= least).mean(0) > MOSTLY
+        if len(displacement) >= HELD_OUT:
+            usual[time] = np.where(is_common, median, 0.0)
+    return np.asarray(usual[steps.time])
 
 
 def _moved_by_episode(steps: Steps, noise: Array) -> Array:

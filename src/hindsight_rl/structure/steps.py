@@ -141,6 +141,12 @@ class Steps:
         """Whether each transition belongs to an episode that models are tested on instead of fitted to, (N,) bool."""
         return np.asarray(self.episode % HELD_OUT == 0)
 
+    @cached_property
+    def time(self) -> Array:
+        """The number of the step in its episode, from 0, (N,)."""
+        first = np.flatnonzero(self.starts_episode)
+        return np.arange(len(self)) - np.repeat(first, np.diff(np.append(first, len(self))))
+
     @property
     def starts_episode(self) -> Array:
         """Whether each transition is the first of its episode, (N,) bool."""
