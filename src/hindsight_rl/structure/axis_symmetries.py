@@ -22,6 +22,8 @@ from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
 
+Proposal = tuple[str, AffineMap, tuple[int, ...], tuple[int, ...]]  # name, how goals change, axes, exchanged objects
+
 
 class AxisSymmetries:
     """Proposes and tests symmetries on the steps of a task, in the units of the goal.
@@ -50,20 +52,38 @@ class AxisSymmetries:
         picked = informative_steps(steps)
         picked = picked[is_at_task(steps, contact)[picked]]
         self._test = SymmetryTest(steps, picked, visible, contact.object_columns, contact.tool)
-        self._others, self._std = self._test.others, np.maximum(steps.observation.std(0), 1e-12)
-        self._profiles = self._profile(steps.observation[:, self._others])
+        self._std = np.maximum(steps.observation.std(0), 1e-12)
+        self._set_others(self._test.others)
 
     def find(self) -> list[SymmetryVerdict]:
         """Return the verdict of each symmetry that is proposed."""
         moved = np.abs(self._steps.displacement).mean(0).reshape(-1, self._n_axes).mean(0)
         axes = [k for k in range(self._n_axes) if moved[k] >= LITTLE * moved.max() and self._goals_lie_around(k)]
-        candidates = [Candidate(f"mirror of axis {k}", self._mirror(k), (k,)) for k in axes]
-        for k, other in combinations(axes, 2) if not self._has_hand else ():
-            candidates.append(Candidate(f"quarter turn of axes {k} and {other}", self._quarter_turn(k, other), (k, other)))
-        for k in range(len(self._centre) // self._n_axes - 1):
-            name = f"exchange of objects {k + 1} and {k + 2}"
-            candidates.append(Candidate(name, self._exchange(k, k + 1), objects=(k, k + 1)))
+        turned = [] if self._has_hand else list(combinations(axes, 2))
+        exchanged = [(k, k + 1) for k in range(len(self._centre) // self._n_axes - 1)]
+        proposals: list[Proposal] = [(f"mirror of axis {k}", self._mirror(k), (k,), ()) for k in axes]
+        proposals += [(f"quarter turn of axes {k} and {m}", self._quarter_turn(k, m), (k, m), ()) for k, m in turned]
+        proposals += [(f"exchange of objects {k + 1} and {m + 1}", self._exchange(k, m), (), (k, m)) for k, m in exchanged]
+        self._add_partners([goal for _, goal, *_ in proposals])
+        candidates = [Candidate(name, self._with_columns(goal), *which) for name, goal, *which in proposals]
         return with_consequences(self._test.verdicts(candidates, self._units, self._known))
+
+    def _set_others(self, columns: list[int]) -> None:
+        """Set which columns besides positions change."""
+        self._others, self._profiles = columns, self._profile(self._steps.observation[:, columns])
+
+    def _add_partners(self, goals: Sequence[AffineMap]) -> None:
+        """Add hidden columns that a change of the goals exchanges with visible ones, as the fingers of a hand."""
+        visible, positions = self._others, {*self._contact.tool, *self._contact.object_columns}
+        varying = np.flatnonzero(np.ptp(self._steps.observation, axis=0) > 0).tolist()
+        hidden = [column for column in varying if column not in {*visible, *positions}]
+        self._set_others([*visible, *hidden])
+        partners = set()
+        for goal in goals:
+            for i, j, *_ in pair_columns(self._profiles, self._transformed(goal, self._actions(goal))):
+                if i < len(visible) <= j:
+                    partners.add(self._others[j])
+        self._set_others([*visible, *sorted(partners)])
 
     @property
     def _has_hand(self) -> bool:
@@ -101,35 +121,39 @@ class AxisSymmetries:
         factor = [*np.repeat(goal.factor, n_signals), *action.factor, *action.factor, 1.0]
         return np.asarray(factor * self._profiles[:, [*source, len(source)]])
 
-    def _mirror(self, axis: int) -> Symmetry:
+    def _mirror(self, axis: int) -> AffineMap:
         goal = AffineMap.identity(len(self._centre))
         goal.factor[axis :: self._n_axes], goal.offset[axis :: self._n_axes] = -1.0, 2 * self._centre[axis]
-        return self._with_columns(goal)
+        return goal
 
-    def _quarter_turn(self, axis: int, other: int) -> Symmetry:
+    def _quarter_turn(self, axis: int, other: int) -> AffineMap:
         """x -> -y, y -> x about the centre."""
         goal = AffineMap.identity(len(self._centre))
         x, y = (slice(k, None, self._n_axes) for k in (axis, other))
         goal.source[x], goal.source[y], goal.factor[x] = goal.source[y].copy(), goal.source[x].copy(), -1.0
         goal.offset[x] = self._centre[axis] + self._centre[other]
         goal.offset[y] = self._centre[other] - self._centre[axis]
-        return self._with_columns(goal)
+        return goal
 
-    def _exchange(self, one: int, other: int) -> Symmetry:
+    def _exchange(self, one: int, other: int) -> AffineMap:
         goal = AffineMap.identity(len(self._centre))
         dimensions = goal.source.reshape(-1, self._n_axes)
         dimensions[[one, other]] = dimensions[[other, one]]
-        return self._with_columns(goal)
+        return goal
+
+    def _actions(self, goal: AffineMap) -> AffineMap:
+        """Return how actions change with the goals: as what they move does."""
+        action, axes = AffineMap.identity(len(self._effect)), goal.source[: self._n_axes] % self._n_axes
+        for pair in pair_columns(self._effect, goal.factor[: self._n_axes] * self._effect[:, axes]):
+            _swap(action, *pair)
+        return action
 
     def _with_columns(self, goal: AffineMap) -> Symmetry:
         """Return the symmetry that changes goals so, with what follows for actions and columns.
 
         Positions are transformed as goals are, hidden or not: subgoals and differences are made of them.
         """
-        action, axes = AffineMap.identity(len(self._effect)), goal.source[: self._n_axes] % self._n_axes
-        for pair in pair_columns(self._effect, goal.factor[: self._n_axes] * self._effect[:, axes]):
-            _swap(action, *pair)
-        observation = AffineMap.identity(self._steps.n_columns)
+        action, observation = self._actions(goal), AffineMap.identity(self._steps.n_columns)
         for columns in (self._contact.tool, self._contact.object_columns):
             for k, column in enumerate(columns):
                 observation.source[column] = columns[goal.source[k]]

@@ -85,17 +85,17 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
 
 
 def guess_tools(
-    steps: Steps, object_columns: tuple[int, ...], controlled: ControlledColumns, units: Units
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
 ) -> tuple[tuple[int, ...], ...]:
     """Return columns that may be the tool where no contact was seen yet, the likely ones first.
 
-    They are positions that follow the action. First come columns whose gap to the object is a column of the observation,
-    then neighbouring columns in their order. No guess for an object with one column, which is no position.
+    They are positions that follow the action. First come columns whose gap to the first object is a column of the
+    observation, then neighbouring columns in their order. No guess for an object with one column, which is no position.
     """
-    size = len(object_columns)
-    positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in object_columns])
+    of_object, size = tuple(copies.complete[k] for k in parts.objects[0]), len(parts.objects[0])
+    positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in copies.complete])
     differences = find_differences(steps)
-    beside = [[c for c in positions if _third((c, column), differences) is not None] for column in object_columns]
+    beside = [[c for c in positions if _third((c, column), differences) is not None] for column in of_object]
     tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
     runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
     tools += [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]

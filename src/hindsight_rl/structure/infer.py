@@ -78,8 +78,7 @@ def infer_structure(
     guesses: tuple[tuple[int, ...], ...] = ()
     if parts.has_object and copies.is_complete:
         sequence = find_sequence(steps, parts, copies, controlled, units)
-        of_object = tuple(copies.complete[k] for k in parts.objects[0])
-        guesses = () if sequence else guess_tools(steps.of_objects(parts.objects)[0], of_object, controlled, units)
+        guesses = () if sequence else guess_tools(steps, parts, copies, controlled, units)
     held = [Symmetry.parse(text, spec) for text in known]
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
