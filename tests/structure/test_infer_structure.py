@@ -122,6 +122,15 @@ def test_columns_of_which_the_axis_is_unclear_get_the_sign_that_fits(inferred):
     assert not any(f"o{column}=" in symmetry.text for symmetry in few.symmetries for column in COLUMNS["velocity"])
 
 
+def test_a_hidden_column_takes_part_where_a_symmetry_exchanges_it_with_a_visible_one(inferred):
+    """A quarter turn takes the hidden velocity along x for the visible one along y."""
+    _, episodes, probing = inferred
+    (along_x, along_y), (noise,) = COLUMNS["velocity"], COLUMNS["noise"]
+    found = infer_structure(episodes, SPEC, probing, hidden=(along_x, noise))
+    assert [symmetry.holds for symmetry in found.symmetries] == [True] * 3
+    assert f"o{along_y}=o{along_x}" in found.symmetries[2].text
+
+
 @pytest.mark.slow
 def test_a_mirror_that_fails_only_beyond_the_goals_holds():
     structure = structure_of(world=Walled(0))[0]

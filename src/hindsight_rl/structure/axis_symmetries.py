@@ -21,7 +21,6 @@ from .steps import LITTLE, MOSTLY, Steps
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
-
 Proposal = tuple[str, AffineMap, tuple[int, ...], tuple[int, ...]]  # name, how goals change, axes, exchanged objects
 
 
