@@ -30,7 +30,6 @@ TASKS_OF = {  # open tasks that have the feature
     "several_objects": ("CursorAndDisks-v0", "TwoPucks-v0"),
     "hit": ("SlidingPuck-v0",),
     "body": ("TwoCars-v0", "PlaneDrone-v0"),
-    "dense_reward": ("DenseReach-v0",),
 }
 
 

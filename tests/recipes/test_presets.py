@@ -14,12 +14,10 @@ def options_of(measures, *presets):
 @pytest.mark.parametrize(
     ("steps_to_goal", "limit", "presets", "options"),
     [
-        (15, 500, ("body", "dense_reward"), {"training_episode_steps": 90, "discount": 0.956}),
         (15, 500, ("body",), {"training_episode_steps": 90, "discount": 0.989}),
         (2, 500, ("body",), {"training_episode_steps": 50, "discount": 0.95}),
         (2, 50, ("body",), {"discount": 0.95}),
-        (2, 50, ("body", "dense_reward"), {"discount": 0.95}),
-        (80, 500, ("body", "dense_reward"), {"discount": 0.99}),
+        (80, 500, ("body",), {"discount": 0.99}),
         (15, 150, ("body",), {"discount": 0.989}),
         (15, None, ("body",), {"discount": 0.989}),
     ],

@@ -227,7 +227,7 @@ def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
 def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apart, limit, goal_size, presets):
     copies = replace(inferred[0].copies, columns=tuple(range(goal_size)))
     parts, inertia = Parts((Part((0, 1), "body", 0.0),), 1.0), Inertia(0.5, steps_to_goal, apart)
-    far = replace(inferred[0], parts=parts, sequence=None, inertia=inertia, copies=copies, time_limit=limit, is_dense=False)
+    far = replace(inferred[0], parts=parts, sequence=None, inertia=inertia, copies=copies, time_limit=limit)
     assert [feature.preset for feature in far.features()] == presets
 
 

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.structure.success import (
     Endings,
     count_tolerance_levels,
     find_success_distance,
-    has_dense_rewards,
     ignores_exchange,
 )
 
@@ -59,29 +58,9 @@ def test_rewards_that_cannot_answer_for_made_up_goals_are_not_graded():
     assert not ignores_exchange(by_table, two, 1)
 
 
-def spec(low, high):
-    return GoalSpec(observation=NUMBER, goal=NUMBER, action=NUMBER, reward_low=low, reward_high=high)
-
-
 def episode(rewards, terminated=False, success=False):
     positions = np.zeros((len(rewards) + 1, 1))
     return Episode(positions, positions, positions, positions[1:], np.array(rewards, float), terminated, success)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "compute_reward", "is_dense"),
-    [
-        (0.0, 100.0, None, False),
-        (-np.inf, np.inf, None, True),
-        (-np.inf, np.inf, lambda achieved, goal, info: -np.abs(achieved - goal)[:, 0], True),
-        (-np.inf, np.inf, lambda achieved, goal, info: 100.0 * (achieved == goal)[:, 0] - info["cost"], False),
-    ],
-    ids=["two values", "not known", "distance", "two values minus a cost"],
-)
-def test_rewards_are_dense_if_they_lead_the_path_to_a_goal(low, high, compute_reward, is_dense):
-    positions, info = np.arange(5.0)[:, None], {"cost": np.array([0.1, 0.5, 0.2, 0.3])}
-    walk = Episode(positions, positions, np.full((5, 1), 2.0), positions[1:], np.zeros(4), info=info)
-    assert has_dense_rewards([walk], spec(low, high), compute_reward) == is_dense
 
 
 def endings_of(*episodes):

@@ -26,7 +26,6 @@ MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plai
 class Structure:
     """What the steps of a task show.
 
-    is_dense: whether rewards differ on the path to a goal.
     parts: of the goal. sequence, relevance, workspace: None without an object, or with too little evidence.
     moved: for each object, number of probing episodes in which it began to move.
     time_limit: of an episode, in steps.
@@ -42,7 +41,6 @@ class Structure:
     units: Units
     parts: Parts
     inertia: Inertia
-    is_dense: bool
     copies: GoalCopies
     controlled: ControlledColumns
     constant: tuple[int, ...]
@@ -102,8 +100,6 @@ class Structure:
             yield Feature("cancelling_actions", inertia)
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
-        if self.is_dense:
-            yield Feature("dense_reward", f"rewards differ on the path to a goal; {evidence}")
         if self.inertia.is_far and len(self._whole_goal) <= MOST_DIMENSIONS:
             yield Feature("waypoints", inertia, needs="n_waypoints")
             if limit is not None and self.inertia.starts_anywhere:

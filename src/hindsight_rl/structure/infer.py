@@ -38,7 +38,7 @@ from .model import Relevance, find_relevance
 from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
-from .success import count_tolerance_levels, find_success_distance, has_dense_rewards, ignores_exchange
+from .success import count_tolerance_levels, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SymmetryVerdict
 
 
@@ -85,7 +85,6 @@ def infer_structure(
         units=units,
         parts=parts,
         inertia=inertia,
-        is_dense=has_dense_rewards(episodes, spec, compute_reward),
         copies=copies,
         controlled=controlled,
         constant=constant,

@@ -1,4 +1,4 @@
-"""What rewards show: how near to the goal a success is, whether they guide to it, and whether successes end episodes."""
+"""What rewards show: how near to the goal a success is, and whether successes end episodes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..options import Choice
-from ..records import Array, Episode, GoalSpec
-from ..records.reward_scale import GuardedReward, RewardOf, RewardScale, measure_scale
+from ..records import Array, Episode
+from ..records.reward_scale import GuardedReward, RewardOf
 from .steps import MOST_DEVIATIONS, MOSTLY
 
 MOST_EPISODES_COMPARED = 32
@@ -143,13 +143,3 @@ class Endings:
         """Return the options that end relabelled episodes as real ones."""
         why = f"{self.n_ended} of {self.n_ended} successes ended their episode, with rewards that no other step has"
         return Choice("relabel_terminated", "success", why), Choice("success_reward", self.least_reward, why)
-
-
-def has_dense_rewards(episodes: Sequence[Episode], spec: GoalSpec, compute_reward: RewardOf | None) -> bool:
-    """Return whether rewards differ on the path to a goal. Without compute_reward, all but two values count as such.
-
-    What info adds to a reward, such as a cost of the action, does not make it dense.
-    """
-    if RewardScale.of_task(spec) is not None:
-        return False
-    return compute_reward is None or not measure_scale(compute_reward, episodes).is_sparse
