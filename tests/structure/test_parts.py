@@ -5,7 +5,7 @@ import pytest
 from pusher import Pusher, play, repeated_random_actions
 
 from hindsight_rl.records import Episode
-from hindsight_rl.structure.parts import find_parts
+from hindsight_rl.structure.parts import _together, find_parts
 from hindsight_rl.structure.steps import Steps
 
 WAIT, LENGTH = 3, 9  # steps of rest at the start of an episode, and all of its positions
@@ -125,3 +125,9 @@ def test_the_pushed_puck_is_one_object():
 
 def test_the_evidence_names_dimensions_and_rest():
     assert "achieved_goal[0, 1] is an object" in find_parts(steps_of(ONE, OTHER)).evidence()
+
+
+def test_a_dimension_that_moves_with_no_other_is_a_group_of_its_own():
+    """Noise may hide how the last one moves: it moves in single steps, but ends no episode elsewhere than it started."""
+    is_moving = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 0]], bool)
+    assert sorted(_together(np.array([0, 1, 2]), is_moving)) == [[0, 1], [2]]

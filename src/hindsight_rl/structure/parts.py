@@ -163,7 +163,7 @@ def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:
     """Group dimensions: two belong together if one of them mostly moves with the other."""
     motion = is_moving[:, dimensions].astype(np.float64)
     both, each = motion.T @ motion, np.maximum(motion.sum(0), 1.0)
-    linked = both > MOSTLY * np.minimum(each[:, None], each)
+    linked = (both > MOSTLY * np.minimum(each[:, None], each)) | np.eye(len(dimensions), dtype=bool)
     for _ in dimensions:
         linked = linked @ linked
     return [dimensions[row].tolist() for row in np.unique(linked, axis=0)]
