@@ -10,22 +10,20 @@ import numpy as np
 
 from ..records import OBSERVATION_KEYS, Array
 from ..records.statistics import FLOAT32_ROUNDING
-from .random_play import Environment, RandomEpisode, play
+from .random_play import Environment, play
 
 COMPARED_SEEDS = (201, 203, 205)  # of resets of a new environment and of the used one
 DEVIATION_SEEDS = range(301, 321)  # of resets; 20 show a standard deviation within about a sixth
 USED_STEPS = 20  # played in the used environment before each reset that is compared
 TIMED_STEPS = 10  # of an episode, from which the seconds of a whole one follow
 LARGEST_GAP = 0.01  # in standard deviations: far below the noise of exploration
-HARDLY_RESET = 0.1  # of the standard deviation over steps: with less over resets, as of a fixed joint, that may be rounding
 
 
 @dataclass(frozen=True)
 class ResetComparison:
     """First observations after a reset of a used environment, compared with those of new environments.
 
-    gap: the largest difference of the column that differs most. deviation: its standard deviation over resets, or
-        HARDLY_RESET of that over steps if resets change it by less.
+    gap: the largest difference of the column that differs most. deviation: its standard deviation over resets.
     column: its key and its index. is_similar: whether no column differs by more than LARGEST_GAP standard deviations.
     make_seconds: to make an environment. step_seconds: to step it.
     """
@@ -53,13 +51,13 @@ def compare_resets(
     make: returns a new environment, which is closed here. seeds: of the resets, each in another new environment.
     Reset `used` before its next step.
     """
-    gaps, played, make_seconds, step_seconds = list[Array](), list[Array](), list[float](), list[float]()
+    gaps, make_seconds, step_seconds = list[Array](), list[float](), list[float]()
     for seed in seeds:
         started = time.perf_counter()
         new = make()
         make_seconds.append(time.perf_counter() - started)
         try:
-            played += _rows(play(used, seed + 1, USED_STEPS))
+            play(used, seed + 1, USED_STEPS)
             gaps.append(np.abs(_first(used, seed) - _first(new, seed)))
             started = time.perf_counter()
             n_steps = len(play(new, seed, TIMED_STEPS))
@@ -67,7 +65,7 @@ def compare_resets(
         finally:
             new.close()
     gap, firsts = np.max(gaps, axis=0), np.stack([_first(used, seed) for seed in DEVIATION_SEEDS])
-    deviation = np.maximum(firsts.std(0), HARDLY_RESET * np.std(played, axis=0))
+    deviation = firsts.std(0)
     excess = gap - LARGEST_GAP * deviation - FLOAT32_ROUNDING * np.abs(firsts).max(0)
     worst = int(excess.argmax())
     seconds = float(np.median(make_seconds)), float(np.median(step_seconds))
@@ -76,13 +74,8 @@ def compare_resets(
 
 def _first(env: Environment, seed: int) -> Array:
     """Return the first observation of an episode with its goals, as one vector."""
-    return _rows(play(env, seed, 0))[0]
-
-
-def _rows(episode: RandomEpisode) -> list[Array]:
-    """Return each observation of an episode with its goals, as one vector."""
-    columns = zip(*(episode.observations[key] for key in OBSERVATION_KEYS), strict=True)
-    return [np.concatenate([np.asarray(part, np.float64).reshape(-1) for part in row]) for row in columns]
+    observation = env.reset(seed=seed)[0]
+    return np.concatenate([np.asarray(observation[key], np.float64).reshape(-1) for key in OBSERVATION_KEYS])
 
 
 def _name(env: Environment, column: int) -> str:
