@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.model import Difference, DisplacementModel, Relevance, _backward, _forward
+from hindsight_rl.structure.model import Difference, DisplacementModel, _backward, _forward
 
 
 @pytest.fixture(scope="module")
@@ -76,18 +76,3 @@ def test_the_gradient_of_the_networks_is_that_of_finite_differences():
         below = loss()
         layer[0, 0, 1] += 1e-6
         assert found[0, 0, 1] == pytest.approx((above - below) / 2e-6, rel=1e-4, abs=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("doubted", "growth_together", "needless"),
-    [
-        ({2}, 0.05, (1, 2)),  # its interval, 0.07 to 0.13, does not lie above the margin of 0.1
-        ({2, None}, 0.2, (1,)),  # without both, networks predict worse
-        ({3}, 0.0, (1,)),  # it matters for certain
-        ({9}, 0.0, (1,)),  # it was not tested
-    ],
-)
-def test_a_column_that_refutes_a_symmetry_is_left_out_if_it_may_not_matter(doubted, growth_together, needless):
-    without = {1: Difference(0.0, 0.01), 2: Difference(0.1, 0.02), 3: Difference(0.3, 0.02)}
-    relevance = Relevance(without, (1,), None, lambda columns: Difference(growth_together, 0.01))
-    assert relevance.without_doubtful(doubted).needless == needless

@@ -52,7 +52,10 @@ class AxisSymmetries:
         picked = picked[is_at_task(steps, contact)[picked]]
         self._test = SymmetryTest(steps, picked, visible, contact.object_columns, contact.tool)
         self._std = np.maximum(steps.observation.std(0), 1e-12)
-        self._set_others(self._test.others)
+        positions, varying = {*contact.tool, *contact.object_columns}, np.ptp(steps.observation, axis=0) > 0
+        hidden = [column for column in np.flatnonzero(varying).tolist() if column not in {*visible, *positions}]
+        self._others = [*self._test.others, *hidden]  # `find` keeps those hidden columns that a symmetry needs
+        self._profiles = self._profile(steps.observation[:, self._others])
 
     def find(self) -> list[SymmetryVerdict]:
         """Return the verdict of each symmetry that is proposed."""
@@ -63,26 +66,18 @@ class AxisSymmetries:
         proposals: list[Proposal] = [(f"mirror of axis {k}", self._mirror(k), (k,), ()) for k in axes]
         proposals += [(f"quarter turn of axes {k} and {m}", self._quarter_turn(k, m), (k, m), ()) for k, m in turned]
         proposals += [(f"exchange of objects {k + 1} and {m + 1}", self._exchange(k, m), (), (k, m)) for k, m in exchanged]
-        self._add_partners([goal for _, goal, *_ in proposals])
+        self._keep_partners([goal for _, goal, *_ in proposals])
         candidates = [Candidate(name, self._with_columns(goal), *which) for name, goal, *which in proposals]
         return with_consequences(self._test.verdicts(candidates, self._units, self._known))
 
-    def _set_others(self, columns: list[int]) -> None:
-        """Set which columns besides positions change."""
-        self._others, self._profiles = columns, self._profile(self._steps.observation[:, columns])
-
-    def _add_partners(self, goals: Sequence[AffineMap]) -> None:
-        """Add hidden columns that a change of the goals exchanges with visible ones, as the fingers of a hand."""
-        visible, positions = self._others, {*self._contact.tool, *self._contact.object_columns}
-        varying = np.flatnonzero(np.ptp(self._steps.observation, axis=0) > 0).tolist()
-        hidden = [column for column in varying if column not in {*visible, *positions}]
-        self._set_others([*visible, *hidden])
-        partners = set()
+    def _keep_partners(self, goals: Sequence[AffineMap]) -> None:
+        """Of the hidden columns keep those that a change of goals exchanges with visible ones, as the fingers of a hand."""
+        n_visible, partners = len(self._test.others), set()
         for goal in goals:
-            for i, j, *_ in pair_columns(self._profiles, self._transformed(goal, self._actions(goal))):
-                if i < len(visible) <= j:
-                    partners.add(self._others[j])
-        self._set_others([*visible, *sorted(partners)])
+            pairs = pair_columns(self._profiles, self._transformed(goal, self._actions(goal)))
+            partners |= {j for i, j, *_ in pairs if i < n_visible <= j}
+        kept = [*range(n_visible), *sorted(partners)]
+        self._others, self._profiles = [self._others[k] for k in kept], self._profiles[kept]
 
     @property
     def _has_hand(self) -> bool:

@@ -184,7 +184,7 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
         for dimensions in found.parts.objects
         if len(dimensions) == sizes[0]
     ]
-    reach = BESIDE * found.parts.goal_std / np.sqrt(len(found.parts.objects))  # the spread of the goals of one object
+    reach = BESIDE * found.parts.goal_std
     return tuple(_steer(found, tool, objects, reach) for tool in found.guesses)
 
 

@@ -156,20 +156,11 @@ def _with_contact(
     always = {*gaps, *controlled.columns, *shown, *contact.object_columns}
     may_be_needless = [c for c in live if c not in always] if hidden is None else []
     relevance = find_relevance(steps, contact, live, may_be_needless) if may_be_needless else Relevance({}, (), None)
-
-    def find_symmetries(hidden: Sequence[int]) -> tuple[SymmetryVerdict, ...]:
-        if len(contact.tool) % len(contact.axes):  # an object with fewer dimensions than others has no such axes
-            return ()
-        visible = [c for c in live if c not in hidden]
-        return tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, known).find())
-
-    symmetries = find_symmetries(relevance.needless if hidden is None else hidden)
-    without_doubtful = relevance.without_doubtful({each.column for each in symmetries})
-    if without_doubtful is not relevance:  # symmetries may hold of the other columns
-        others = find_symmetries(without_doubtful.needless)
-        if sum(each.holds for each in others) > sum(each.holds for each in symmetries):
-            relevance, symmetries = without_doubtful, others
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
+    is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
+    symmetries: tuple[SymmetryVerdict, ...] = ()
+    if is_whole:
+        symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, known).find())
     may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.object_columns}]
     needless = _hidden_columns(may_hide, visible, contact, symmetries)
     return replace(found, relevance=relevance, hidden=needless, symmetries=symmetries)

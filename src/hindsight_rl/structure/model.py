@@ -6,8 +6,8 @@ The first hypotheses are about columns: without which of them networks predict w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -228,27 +228,16 @@ class Relevance:
     without: each column, in networks that expect it.
     needless: columns without which it grows by less than COLUMN_MARGIN for certain.
     together: how much it grows in networks that see none of them.
-    leave_out: returns how much it grows in networks that never see some columns; None: nothing was tested.
     """
 
     without: dict[int, Difference]
     needless: tuple[int, ...]
     together: Difference | None
-    leave_out: Callable[[Sequence[int]], Difference] | None = None
 
     @property
     def uncertain(self) -> tuple[int, ...]:
         """Columns that do not clearly matter, but are not needless for certain."""
         return tuple(c for c, each in self.without.items() if c not in self.needless and not each.is_above(0.0, 1))
-
-    def without_doubtful(self, columns: Container[int | None]) -> Relevance:
-        """Return it without those of `columns` too that may not matter, if networks that never see them predict as well."""
-        doubtful = [c for c, each in self.without.items() if c in columns and not each.is_above(COLUMN_MARGIN, 1)]
-        if not doubtful or self.leave_out is None:
-            return self
-        needless = tuple(sorted({*self.needless, *doubtful}))
-        together = self.leave_out(needless)
-        return replace(self, needless=needless, together=together) if together.is_below(COLUMN_MARGIN, 1) else self
 
     def evidence(self, columns: Sequence[int]) -> str:
         """Return the evidence for some of the columns in one sentence."""
@@ -289,14 +278,10 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     without = {column: model.without([at[column]]) for column in candidates}
     needless = [c for c, each in without.items() if model.unexplained <= EXPLAINED and each.is_below(COLUMN_MARGIN, 1)]
     order = sorted(needless, key=lambda column: without[column].mean)
-
-    def leave_out(columns: Sequence[int]) -> Difference:
-        return model.fitted_without([at[column] for column in columns])
-
     together: dict[int, Difference] = {}  # by how many of the columns are left out
     fewest, most = 0, len(order)
     while fewest < most:
         n = (fewest + most + 1) // 2 if together else most  # often all of them can be left out, and one fit shows it
-        together[n] = leave_out(order[:n])
+        together[n] = model.fitted_without([at[column] for column in order[:n]])
         fewest, most = (n, most) if together[n].is_below(COLUMN_MARGIN, 1) else (fewest, n - 1)
-    return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest), leave_out)
+    return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))

@@ -85,9 +85,8 @@ def find_parts(steps: Steps, random_steps: Steps | None = None) -> Parts:
     """
     random_steps = steps if random_steps is None else random_steps
     least = AT_REST * _size(steps)
-    is_moving, at_random = (
-        np.abs(each.displacement - _settling(each, random_steps, least)) > least for each in (steps, random_steps)
-    )
+    settling = _settling(random_steps, least, int(steps.time.max()) + 1)
+    is_moving, at_random = (np.abs(each.displacement - settling[each.time]) > least for each in (steps, random_steps))
     moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random)
     is_body |= ~_waits(
         random_steps, np.any(at_random[:, ~is_body], axis=1, keepdims=True)
@@ -104,20 +103,20 @@ def find_parts(steps: Steps, random_steps: Steps | None = None) -> Parts:
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
 
 
-def _settling(steps: Steps, random_steps: Steps, least: Array) -> Array:
-    """Return how far the goal moves in each step because of its time in the episode alone, (N, g), for the N `steps`.
+def _settling(random_steps: Steps, least: Array, length: int) -> Array:
+    """Return how far the goal moves at each time of an episode because of this time alone, (length, g).
 
     That is what most random episodes have in common, whatever their actions: an object drops to the ground after a reset.
     least: displacement that counts as motion, (g,).
     """
-    usual = np.zeros((int(steps.time.max()) + 1, steps.goal_size))
+    usual = np.zeros((length, random_steps.goal_size))
     for time in np.unique(random_steps.time):
         displacement = random_steps.displacement[random_steps.time == time]
         median = np.median(displacement, axis=0)
         is_common = (np.abs(displacement - median) <= least).mean(0) > MOSTLY
         if len(displacement) >= HELD_OUT:
             usual[time] = np.where(is_common, median, 0.0)
-    return np.asarray(usual[steps.time])
+    return usual
 
 
 def _moved_by_episode(steps: Steps, noise: Array) -> Array:
