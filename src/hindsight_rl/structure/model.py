@@ -14,7 +14,7 @@ import numpy as np
 
 from ..records import Array
 from .contact import Contact
-from .steps import HELD_OUT, MOST_DEVIATIONS, Steps, at_equal_intervals
+from .steps import HELD_OUT, LITTLE, MOST_DEVIATIONS, Steps, at_equal_intervals
 
 WIDTH, BATCH, UPDATES, LEARNING_RATE, WEIGHT_DECAY = 64, 256, 800, 2e-3, 0.1  # about a second; more change no verdict
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
@@ -226,8 +226,8 @@ class Relevance:
     """How much the held-out loss grows without each column that may be hidden.
 
     without: each column, in networks that expect it.
-    needless: columns without which it grows by less than COLUMN_MARGIN for certain.
-    together: how much it grows in networks that see none of them.
+    needless: columns without which, one by one, it grows by less than LITTLE for certain.
+    together: how much it grows in networks that see none of them; less than COLUMN_MARGIN for certain.
     """
 
     without: dict[int, Difference]
@@ -269,6 +269,7 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     First each column gets the values of other steps. The error then grows if the column matters, or if another column says
     the same. Columns with little growth are candidates. Of these, as many as possible are left out together, while networks
     that never see them predict as well. None are left out if the networks explain too little of what happens.
+    The first limit is wider than the second: networks that rely on a column need not need it, and the second test decides.
     columns: all that may be seen. candidates: those of them that may be hidden.
     """
     picked = informative_steps(steps)
@@ -276,7 +277,7 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
     model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
     at = {column: position for position, column in enumerate(columns)}
     without = {column: model.without([at[column]]) for column in candidates}
-    needless = [c for c, each in without.items() if model.unexplained <= EXPLAINED and each.is_below(COLUMN_MARGIN, 1)]
+    needless = [c for c, each in without.items() if model.unexplained <= EXPLAINED and each.is_below(LITTLE, 1)]
     order = sorted(needless, key=lambda column: without[column].mean)
     together: dict[int, Difference] = {}  # by how many of the columns are left out
     fewest, most = 0, len(order)
