@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import two_objects
 from pusher import COLUMNS, SPEC, Pusher, play, repeated_random_actions
+from two_objects import TwoObjects
 
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import explain_missing, infer_structure, plan_guesses
+from hindsight_rl.structure.contact import possible_sizes
 
 
 class FarPusher(Pusher):
@@ -51,3 +54,32 @@ def test_goals_that_no_column_shows_leave_no_tool_to_guess():
     assert found.parts.has_object
     assert not found.copies.is_complete
     assert plan_guesses(found) == ()
+
+
+class FarObjects(TwoObjects):
+    """Both objects are farther away than random actions lead."""
+
+    def reset(self):
+        super().reset()
+        objects = self.puck.reshape(2, 2)
+        self.puck = (2 * objects / np.linalg.norm(objects, axis=1, keepdims=True)).ravel()
+
+
+@pytest.mark.parametrize("gap_scale", [1.0, 0.0], ids=["gaps", "no gaps"])
+def test_dimensions_that_rest_together_may_be_several_objects(gap_scale):
+    scale = np.ones(12)
+    scale[list(two_objects.COLUMNS["gaps"])] = gap_scale
+    world = FarObjects(0, scale=scale)
+    found = infer_structure(play(world, 10, repeated_random_actions(1, longest=2)), two_objects.SPEC)
+    assert found.parts.objects == ((0, 1, 2, 3),)
+    assert found.guesses == (two_objects.COLUMNS["tool"],)
+    (plan,) = plan_guesses(found)
+    assert [columns.columns for columns in plan.objects] == [(2, 3), (4, 5)]
+    act = ProbingActor(plan, two_objects.SPEC.action, np.random.default_rng(2))
+    for episode in play(world, 5, lambda observation, is_first: act(observation)):
+        assert np.ptp(episode.achieved_goal, axis=0).max() > 0.1
+
+
+@pytest.mark.parametrize(("n", "sizes"), [(1, []), (2, [2]), (3, [3]), (4, [2]), (5, []), (6, [3, 2]), (9, [3])])
+def test_sizes_of_objects(n, sizes):
+    assert possible_sizes(n) == sizes

@@ -90,16 +90,27 @@ def guess_tools(
     """Return columns that may be the tool where no contact was seen yet, the likely ones first.
 
     They are positions that follow the action. First come columns whose gap to the first object is a column of the
-    observation, then neighbouring columns in their order. No guess for an object with one column, which is no position.
+    observation, then neighbouring columns in their order.
     """
-    of_object, size = tuple(copies.complete[k] for k in parts.objects[0]), len(parts.objects[0])
     positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in copies.complete])
     differences = find_differences(steps)
-    beside = [[c for c in positions if _third((c, column), differences) is not None] for column in of_object]
-    tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
-    runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
-    tools += [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
-    return tuple(tools[:MOST_GUESSES]) if size > 1 else ()
+    for size in possible_sizes(len(parts.objects[0])):
+        of_object = [copies.complete[k] for k in parts.objects[0][:size]]
+        beside = [[c for c in positions if _third((c, column), differences) is not None] for column in of_object]
+        tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
+        runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
+        tools += [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
+        if tools:
+            return tuple(tools[:MOST_GUESSES])
+    return ()
+
+
+def possible_sizes(n: int) -> list[int]:
+    """Return how many dimensions each object may have, of n that rest together, the likely ones first.
+
+    More than three are several objects in space or in a plane. One is no position.
+    """
+    return [size for size in (3, 2) if n % size == 0] if n > 3 else [n] if n > 1 else []
 
 
 def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:

@@ -175,17 +175,21 @@ def plan_probing(found: Structure, sequence: ObjectSequence) -> Probing:
 
 
 def plan_guesses(found: Structure) -> tuple[Probing, ...]:
-    """Return how to bring each possible tool to the objects, where no contact was seen yet."""
-    if not found.guesses:
-        return ()
-    sizes = [len(dimensions) for dimensions in found.parts.objects]
-    objects = [
-        tuple(found.copies.complete[k] for k in dimensions)
-        for dimensions in found.parts.objects
-        if len(dimensions) == sizes[0]
-    ]
-    reach = BESIDE * found.parts.goal_std
-    return tuple(_steer(found, tool, objects, reach) for tool in found.guesses)
+    """Return how to bring each possible tool to the objects, where no contact was seen yet.
+
+    Dimensions that rest together may be several objects, each with as many dimensions as the tool.
+    """
+    plans, reach = [], BESIDE * found.parts.goal_std
+    for tool in found.guesses:
+        size, columns = len(tool), found.copies.complete
+        objects = [
+            tuple(columns[k] for k in dimensions[at : at + size])
+            for dimensions in found.parts.objects
+            if len(dimensions) % size == 0
+            for at in range(0, len(dimensions), size)
+        ]
+        plans.append(_steer(found, tool, objects, reach))
+    return tuple(plans)
 
 
 def _steer(found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int]], reach: float) -> Probing:
