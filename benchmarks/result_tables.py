@@ -90,9 +90,11 @@ def peer_text(agent: str, peers: Sequence[Line]) -> str:
     seeds = f"{len(results)} seed{'s' if len(results) > 1 else ''}"
     if len(solved) == len(results):
         return f"{agent.upper()}: {quartiles(solved)} ({seeds})"
+    end = min(int(result["env_steps"]) for result in results)  # a seed that trained longer is compared there too
+    until_end = [line for line in curves if int(line["env_steps"]) <= end]
+    results = [result_of_peer(until_end, seed) for seed in seeds_of(curves)]
     success = quartiles([100 * float(result["final_success"]) for result in results])
-    ends = [int(result["env_steps"]) for result in results]
-    return f"{agent.upper()}: {success} %{of_episodes(results)} at {between(min(ends), max(ends))} ({seeds})"
+    return f"{agent.upper()}: {success} %{of_episodes(results)} at {end:,} ({seeds})"
 
 
 def of_episodes(runs: Sequence[Line]) -> str:

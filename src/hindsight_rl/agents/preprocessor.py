@@ -17,7 +17,7 @@ from ..task_structure.subgoals import Subgoal
 from .layout import Block, Feature, Layout, feature_of
 from .policy import PolicySpec
 
-GOAL_FRACTION = 0.1  # of the spread of the goals: columns that vary less may be noise
+GOAL_FRACTION = 0.1  # of the standard deviation of the goals: columns that vary less may be noise
 FIXED_MEAN_AND_SCALE: dict[Feature, tuple[float, float]] = {  # these features are not normalized by statistics
     "bit": (0.5, 2.0),  # 0 and 1 become -1 and 1
     "one_hot": (0.0, 1.0),
@@ -183,7 +183,7 @@ class Normalizer:
     episode mean is 0 and scale is 1. Bits, one-hot values and images have a fixed mean and scale.
 
     The least deviation keeps noise small: that of resting objects, and the rounding of float32. It is `normalizer_eps`, or
-    GOAL_FRACTION of the spread of the goals if that is smaller, so that goals in kilometres are seen like those in metres.
+    GOAL_FRACTION of the standard deviation of the goals if that is smaller, so that goals in kilometres are seen like those in metres.
     """
 
     def __init__(self, layout: Layout, subgoals: Iterable[Subgoal] = ()) -> None:
@@ -255,8 +255,8 @@ class Normalizer:
     def _least_deviation(self, moments: RunningMoments) -> Array:
         """Return the least number that each column is divided by, (size,)."""
         goals, eps = self.moments["goal"], self.layout.options.normalizer_eps
-        spread, size = (float(np.linalg.norm(values)) for values in (goals.standard_deviation(), goals.mean))
-        least = min(eps, GOAL_FRACTION * spread) if spread > FLOAT32_ROUNDING * size else eps
+        deviation, size = (float(np.linalg.norm(values)) for values in (goals.standard_deviation(), goals.mean))
+        least = min(eps, GOAL_FRACTION * deviation) if deviation > FLOAT32_ROUNDING * size else eps
         return np.maximum(least, FLOAT32_ROUNDING * np.abs(moments.mean))
 
     def _arrays(self) -> dict[str, Array]:

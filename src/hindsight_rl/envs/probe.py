@@ -305,9 +305,9 @@ class Probe:
             yield Choice("dtype", "float64", "compute_reward fails for goals that were rounded to float32")
         elif self.spec.goal.dtype == "float64":
             goals = np.concatenate([goals for episode in self.random for goals in episode.goals()[:2]])
-            largest, spread = np.abs(goals).max(), np.ptp(goals, axis=0).max()
-            if largest > LARGEST_GOAL * spread:
-                too_coarse = f"goals of up to {largest:g} lie {spread:g} apart, so float32 is too coarse"
+            largest, extent = np.abs(goals).max(), np.ptp(goals, axis=0).max()
+            if largest > LARGEST_GOAL * extent:
+                too_coarse = f"goals of up to {largest:g} lie {extent:g} apart, so float32 is too coarse"
                 yield Choice("dtype", "float64", too_coarse)
         shows_success = np.isfinite(self.spec.reward_high) or self.success is not None
         if self.terminates_on_success and not self.has_right_termination and shows_success:

@@ -319,8 +319,8 @@ def _find_episodes(done: Array, left: Array, cursor: int, wraps: int) -> Array:
 def _coarse_goal(rows: Array) -> float:
     """Return the largest number of goals that float32 stores coarsely; 0 if they lie far apart too: their unit is small."""
     goals = np.concatenate([rows[key] for key in OBSERVATION_KEYS[1:]]).astype(np.float64)
-    largest, spread = float(np.abs(goals).max()), float(np.ptp(goals, axis=0).max())
-    return largest if largest > LARGEST_GOAL * spread else 0.0
+    largest, extent = float(np.abs(goals).max()), float(np.ptp(goals, axis=0).max())
+    return largest if largest > LARGEST_GOAL * extent else 0.0
 
 
 def _default_dtype(spec: GoalSpec) -> str:

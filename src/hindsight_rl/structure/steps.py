@@ -14,7 +14,7 @@ from ..records import Array, Episode
 from ..records.statistics import FLOAT32_ROUNDING
 
 MOSTLY = 0.5  # a majority: of steps, of episodes, of goals, of a usual distance
-# of the size of a task, as the spread of its goals: what is nearer is beside. With 0.2, guesses of the tool touch the cube
+# of the size of a task, as the standard deviation of its goals: what is nearer is beside. With 0.2, guesses of the tool touch the cube
 # of FetchPush less often, and learning begins up to 1,000 steps later.
 BESIDE = 0.25
 LITTLE = 0.2  # of what is usual, or explained: less does not count
