@@ -183,7 +183,8 @@ class Normalizer:
     episode mean is 0 and scale is 1. Bits, one-hot values and images have a fixed mean and scale.
 
     The least deviation keeps noise small: that of resting objects, and the rounding of float32. It is `normalizer_eps`, or
-    GOAL_FRACTION of the standard deviation of the goals if that is smaller, so that goals in kilometres are seen like those in metres.
+    GOAL_FRACTION of the standard deviation of the goals if that is smaller, so that goals in kilometres are seen like
+    those in metres.
     """
 
     def __init__(self, layout: Layout, subgoals: Iterable[Subgoal] = ()) -> None:

@@ -14,8 +14,8 @@ from ..records import Array, Episode
 from ..records.statistics import FLOAT32_ROUNDING
 
 MOSTLY = 0.5  # a majority: of steps, of episodes, of goals, of a usual distance
-# of the size of a task, as the standard deviation of its goals: what is nearer is beside. With 0.2, guesses of the tool touch the cube
-# of FetchPush less often, and learning begins up to 1,000 steps later.
+# of the size of a task, as the standard deviation of its goals: what is nearer is beside. With 0.2, guesses of the tool
+# touch the cube of FetchPush less often, and learning begins up to 1,000 steps later.
 BESIDE = 0.25
 LITTLE = 0.2  # of what is usual, or explained: less does not count
 ALIKE = 0.9  # correlation from which on two columns, or successive displacements, are alike
