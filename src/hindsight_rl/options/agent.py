@@ -67,7 +67,7 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
     normalizer_clip: float = Field(5.0, ge=1, description="clip normalized values to plus and minus this")
     normalizer_eps: PositiveFloat = Field(
         1e-2,
-        description="smallest deviation that values are divided by, or a tenth of the standard deviation of the goals if less",
+        description="smallest deviation that values are divided by, or a tenth of that of the goals if less",
     )
     observe_achieved_goal: bool = Field(False, description="networks see achieved_goal besides observation and goal")
     goal_features: GoalFeatures = Field("none", description="also input: goal - achieved_goal, or equal entries")
