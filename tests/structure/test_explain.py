@@ -20,6 +20,6 @@ def test_a_difference_says_both_errors_and_the_interval_that_decides():
 )
 def test_a_symmetry_is_uncertain_if_its_interval_has_the_limit_inside(mean, verdict):
     candidate = Candidate("mirror of axis 0", Symmetry.identity(1, 1, 1))
-    symmetry = SymmetryVerdict(candidate, "g0=-g0", Difference(mean, error=0.1, loss=0.2))
+    symmetry = SymmetryVerdict(candidate, "g0=-g0", Difference(mean, error=0.1, loss=0.2), Difference(4.0, 0.1))
     assert symmetry.verdict == verdict
     assert symmetry.evidence().startswith(f"mirror of axis 0 {verdict}: held-out error")

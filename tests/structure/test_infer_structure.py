@@ -160,11 +160,17 @@ def test_steps_at_the_task_are_those_where_goals_and_starts_lie_and_within_conta
     assert is_at_task(Steps.from_episodes([episode]), contact).tolist() == [True, True, True, False, False]
 
 
-def symmetries_with(losses, distance):
+def symmetries_with(losses, distance, opposite=4.0):
     """The mirror of each of two axes, and the quarter turn."""
     texts = {(0,): "g0=-g0 a0=-a0", (1,): "g1=-g1 a1=-a1", (0, 1): "g0=-g1 g1=g0 a0=-a1 a1=a0"}
     return [
-        SymmetryVerdict(Candidate("it", Symmetry.parse(text, SPEC), axes), text, Difference(loss, 0.1), distance=distance)
+        SymmetryVerdict(
+            Candidate("it", Symmetry.parse(text, SPEC), axes),
+            text,
+            Difference(loss, 0.1),
+            Difference(opposite, 0.1),
+            distance=distance,
+        )
         for (axes, text), loss in zip(texts.items(), losses, strict=True)
     ]
 
@@ -188,6 +194,12 @@ def test_of_symmetries_with_a_refuted_product_the_least_certain_is_left_out():
 def test_where_walls_may_be_an_uncertain_symmetry_follows_from_no_others():
     found = with_consequences(symmetries_with([0.3, 0.0, 0.1], 1.0))
     assert [each.holds for each in found] == [False, True, False]
+
+
+def test_a_model_that_does_not_refute_the_opposite_motion_accepts_nothing():
+    found = with_consequences(symmetries_with([0.0, 0.0, 0.0], 0.0, opposite=0.3))
+    assert {each.verdict for each in found} == {"is uncertain, so it is not used"}
+    assert "the model knows too little" in found[0].evidence()
 
 
 def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later(inferred):

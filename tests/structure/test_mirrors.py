@@ -13,6 +13,7 @@ from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict,
 from hindsight_rl.task_structure.symmetries import Symmetry
 
 SPEC = GoalSpec(*(ArraySpec((size,), "float64") for size in (4, 2, 2)))
+REFUTED = Difference(4.0, 0.1)  # of opposite motion
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 
 
@@ -109,5 +110,21 @@ def test_too_many_products_are_not_used():
     texts = [f"o{k}=-o{k}" for k in range(7)]
     spec = GoalSpec(*(ArraySpec((size,), "float64") for size in (7, 1, 1)))
     candidates = [Candidate(text, Symmetry.parse(text, spec)) for text in texts]
-    tested = [SymmetryVerdict(each, each.name, Difference(0.01 * k, 0.01)) for k, each in enumerate(candidates)]
+    tested = [SymmetryVerdict(each, each.name, Difference(0.01 * k, 0.01), REFUTED) for k, each in enumerate(candidates)]
     assert [verdict.holds for verdict in with_consequences(tested)] == [True] * 6 + [False]
+
+
+def test_noise_alone_has_no_mirror():
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(30):
+        seen, goal = rng.normal(size=(61, 4)), np.tile(rng.normal(size=2), (61, 1))
+        episodes.append(Episode(seen, seen[:, :2], goal, rng.uniform(-1, 1, (60, 2)), np.zeros(60)))
+    steps = Steps.from_episodes(episodes)
+    test = symmetry_verdicts.SymmetryTest(steps, np.arange(len(steps)), [0, 1, 2, 3], [0, 1])
+    symmetry = Symmetry.parse("a0=-a0", SPEC)
+    assert test.loss(symmetry)[0].is_below(0.35, 1)  # actions do nothing, so any change of theirs fits
+    assert test.opposite(symmetry).mean == pytest.approx(test.loss(symmetry)[0].mean, abs=0.05)
+    (verdict,) = test.verdicts([Candidate("mirror of a0", symmetry)], find_units(steps), [])
+    assert verdict.is_uncertain
+    assert not verdict.holds

@@ -146,7 +146,9 @@ SAME = "reach achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.3"
 OTHER = "reach achieved=1,0 goal=2,3 tolerance=0.1 switch_distance=0.3"  # x is compared with y
 MIRROR = "o0=-o0 o2=-o2 o4=-o4 g0=-g0 a0=-a0"
 SPEC = GoalSpec(*(ArraySpec((size,), "float64") for size in (6, 2, 2)))
-HOLDING = SymmetryVerdict(Candidate("mirror of axis 0", Symmetry.parse(MIRROR, SPEC), (0,)), MIRROR, Difference(0.0, 0.1))
+HOLDING = SymmetryVerdict(
+    Candidate("mirror of axis 0", Symmetry.parse(MIRROR, SPEC), (0,)), MIRROR, Difference(0.0, 0.1), Difference(4.0, 0.1)
+)
 
 
 @pytest.mark.parametrize(

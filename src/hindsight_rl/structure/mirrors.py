@@ -71,7 +71,7 @@ class Mirrors:
         subsets = _subsets(groups)
         tested = test.verdicts([self._mirror(chosen) for chosen in subsets], self._units, self._known)
         alone = [verdict for verdict, chosen in zip(tested, subsets, strict=True) if len(chosen) == 1]
-        if any(verdict.holds for verdict in alone):  # of something that hardly matters a wrong sign would not be seen
+        if any(verdict.is_close for verdict in alone):  # of something that hardly matters a wrong sign would not be seen
             return []
         tested = [self._with_distance(verdict, positions, usual) for verdict in tested]
         found = with_consequences(tested)

@@ -45,6 +45,8 @@ class SymmetryVerdict:
     """Whether a symmetry holds. text: as `Symmetry.parse` reads it.
 
     loss: how much worse transformed steps are predicted, by a model of the steps themselves.
+    opposite: the same for motion in the opposite directions, which cannot hold. A model that knows too little of what
+        happens does not refute it, and so accepts nothing.
     n_tested: how many symmetries share one error rate.
     column: that refutes it alone.
     distance: from transformed to visited positions, divided by that between visited positions of different episodes.
@@ -55,6 +57,7 @@ class SymmetryVerdict:
     candidate: Candidate
     text: str
     loss: Difference
+    opposite: Difference
     n_tested: int = 1
     column: int | None = None
     distance: float = 0.0
@@ -63,17 +66,22 @@ class SymmetryVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether it is used: transformed steps are predicted about as well as the steps themselves, for certain.
+        """Whether it is used: the test accepts it, or it follows from others that are used.
 
-        Or it follows from others that are used. If a product of it and others cannot hold, it may be left out.
+        If a product of it and others cannot hold, it may be left out.
         """
         return self.is_certain if self.is_product is None else self.is_product
 
     @property
     def is_certain(self) -> bool:
         """Whether the test alone accepts it."""
-        is_close = self.loss.is_below(SYMMETRY_MARGIN, self.n_tested) or self.is_known
-        return is_close and not self.is_refuted
+        is_accepted = self.is_close and self.opposite.is_above(SYMMETRY_MARGIN, 1)
+        return (is_accepted or self.is_known) and not self.is_refuted
+
+    @property
+    def is_close(self) -> bool:
+        """Whether transformed steps are predicted about as well as the steps themselves, for certain."""
+        return self.loss.is_below(SYMMETRY_MARGIN, self.n_tested)
 
     @property
     def is_refuted(self) -> bool:
@@ -108,6 +116,8 @@ class SymmetryVerdict:
         else:
             growth = self.loss.in_percent(SYMMETRY_MARGIN, self.n_tested)
             reason = f"in transformed steps the error of column {self.column} grows, relative to its variance, by {growth}"
+        if not self.opposite.is_above(SYMMETRY_MARGIN, 1):
+            reason += "; the model knows too little: of opposite motion the error would hardly be larger"
         if not self.distance:
             return reason
         return (
@@ -129,8 +139,8 @@ class SymmetryTest:
         self._visible, self._tool, self._positions = list(visible), list(tool), list(positions)
         self.others = [column for column in visible if column not in {*tool, *positions}]
         self._seen, self._action, self._changes = (each[picked] for each in (steps.observation, steps.action, steps.change))
-        self._displacements = [steps.displacement[picked], self._changes[:, self._tool]]
-        targets = np.column_stack([*self._displacements, self._changes[:, self.others]])
+        self._displacement = steps.displacement[picked]
+        targets = np.column_stack([self._displacement, self._changes[:, [*self._tool, *self.others]]])
         self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, steps.episode[picked])
 
     def loss(self, symmetry: Symmetry) -> tuple[Difference, int | None]:
@@ -139,14 +149,23 @@ class SymmetryTest:
         That is the displacement of goal and tool, or the change of the other visible columns if that is predicted worse
         still. If one column is certain to refute the symmetry, as of a key that lies on one side, the second value is it.
         """
-        inputs = self._inputs(symmetry.observation.apply(self._seen), symmetry.action.apply(self._action))
-        goal, _ = self._displacements
-        changes = symmetry.observation.apply_to_displacements(self._changes)
-        displacements = [symmetry.goal.apply_to_displacements(goal), changes[:, self._tool]]
-        n_first = sum(each.shape[1] for each in displacements)
-        targets = np.column_stack([*displacements, changes[:, self.others]])
+        inputs, targets = self._transformed(symmetry)
+        n_first = targets.shape[1] - len(self.others)
         loss, target = self.model.growth(inputs, targets, n_first, SYMMETRY_MARGIN)
         return loss, None if target is None else self.others[target - n_first]
+
+    def opposite(self, symmetry: Symmetry) -> Difference:
+        """Return how much worse transformed steps are predicted if what the symmetry changes moves the opposite way."""
+        inputs, targets = self._transformed(symmetry)
+        is_changed = (targets != self.model.targets).any(0)
+        return self.model.compare(inputs, np.where(is_changed, -targets, targets))
+
+    def _transformed(self, symmetry: Symmetry) -> tuple[Array, Array]:
+        """Return what the model sees of transformed steps, and what it should predict: as `model.inputs` and `targets`."""
+        inputs = self._inputs(symmetry.observation.apply(self._seen), symmetry.action.apply(self._action))
+        goal = symmetry.goal.apply_to_displacements(self._displacement)
+        changes = symmetry.observation.apply_to_displacements(self._changes)
+        return inputs, np.column_stack([goal, changes[:, [*self._tool, *self.others]]])
 
     def verdicts(self, candidates: Sequence[Candidate], units: Units, known: Sequence[Symmetry]) -> list[SymmetryVerdict]:
         """Test candidates. units: how the observation holds the columns. known: symmetries that held before.
@@ -161,7 +180,8 @@ class SymmetryTest:
             same = next((each for each in known if each.is_same(symmetry, symmetry.largest_offset)), None)
             loss, column = self.loss(candidate.symmetry)
             text = (same or symmetry).text()
-            tested.append(SymmetryVerdict(candidate, text, loss, column=column, is_known=same is not None))
+            opposite = self.opposite(candidate.symmetry)
+            tested.append(SymmetryVerdict(candidate, text, loss, opposite, column=column, is_known=same is not None))
         n_likely = sum(verdict.loss.mean < SYMMETRY_MARGIN or verdict.is_known for verdict in tested)
         return [replace(verdict, n_tested=max(n_likely, 1)) for verdict in tested]
 
