@@ -83,3 +83,15 @@ def test_dimensions_that_rest_together_may_be_several_objects(gap_scale):
 @pytest.mark.parametrize(("n", "sizes"), [(1, []), (2, [2]), (3, [3]), (4, [2]), (5, []), (6, [3, 2]), (9, [3])])
 def test_sizes_of_objects(n, sizes):
     assert possible_sizes(n) == sizes
+
+
+def test_where_all_goals_are_the_same_the_size_of_the_task_is_their_distance_to_the_starts():
+    class OneGoal(FarPusher):
+        def reset(self):
+            super().reset()
+            self.goal = np.zeros(2)
+
+    found = infer_structure(play(OneGoal(0), 10, repeated_random_actions(1, longest=2)), SPEC)
+    assert found.parts.objects == ((0, 1),)
+    assert found.parts.goal_std == pytest.approx(2.0)  # as far as each object starts
+    assert found.guesses == (COLUMNS["tool"],)

@@ -137,7 +137,7 @@ def _mirrors(found: Structure) -> Iterator[str]:
 def _why_no_object(found: Structure) -> str:
     parts, copies = found.parts, found.copies.columns
     if not parts.goal_std:
-        return "all episodes so far have the same goal"
+        return "all episodes so far start at the same goal"
     if not parts.has_object:
         return f"{parts.evidence()}; an object rests in most of them, and at the start of most episodes"
     if not found.copies.is_complete:

@@ -55,7 +55,7 @@ class Parts:
 
     @cached_property
     def objects(self) -> tuple[Dimensions, ...]:
-        """The dimensions of each object; none if all episodes have the same goal."""
+        """The dimensions of each object; none if all episodes start at the same goal."""
         return tuple(each.dimensions for each in self.parts if each.kind != "body" and self.goal_std > 0)
 
     @cached_property

@@ -133,8 +133,15 @@ class Steps:
 
     @property
     def goal_std(self) -> float:
-        """Standard deviation of the desired goals over episodes, Euclidean, in the units of the goal."""
-        return float(np.linalg.norm(self.desired_goal[self.starts_episode].std(0)))
+        """Standard deviation of the desired goals over episodes, Euclidean, in the units of the goal.
+
+        If all of them are the same, it is their distance to the starts (root mean square).
+        """
+        start = self.starts_episode
+        goals = self.desired_goal[start]
+        if (goals == goals[0]).all():
+            return float(np.sqrt(np.square(goals - self.achieved_goal[start]).sum(1).mean()))
+        return float(np.linalg.norm(goals.std(0)))
 
     @property
     def is_held_out(self) -> Array:
