@@ -113,9 +113,13 @@ def test_what_never_moves_and_is_never_asked_for_belongs_to_its_neighbour():
     assert kinds(body(1, 2, 0), body(2, 1, 0), goals=goals) == [((0, 1, 2), "body")]
 
 
-def test_without_different_goals_there_is_no_object():
-    parts = find_parts(steps_of(path(1, 1), path(1, 2), goals=([3, 3],)))
-    assert parts.objects == ()
+def test_if_all_episodes_have_one_goal_the_distance_from_the_start_is_the_size_of_the_task():
+    parts = find_parts(steps_of(path(1, 1), path(1, 2), goals=([3, 4],)))
+    assert (parts.objects, parts.goal_std) == (((0, 1),), 5.0)
+
+
+def test_if_all_episodes_start_at_the_goal_there_is_no_object():
+    parts = find_parts(steps_of(path(1, 1), path(1, 2), goals=([0, 0],)))
     assert not parts.has_object
 
 
