@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.axis_symmetries import correlations, pair_columns
+from hindsight_rl.structure.axis_symmetries import pair_columns
+from hindsight_rl.structure.steps import correlations
 
 
 def pairs_in_a_mirror(profiles):

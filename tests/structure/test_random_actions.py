@@ -69,6 +69,21 @@ def test_the_slowest_dimension_of_the_goal_counts():
     assert measure_inertia(steps).steps_to_goal == pytest.approx(20)
 
 
+@pytest.mark.parametrize(("unit", "has_speed"), [(1.0, True), (0.1, True), (-1.0, False)])
+def test_a_dimension_of_the_goal_that_is_the_speed_of_another(unit, has_speed):
+    """In which unit the speed is does not matter. What moves against it is no speed."""
+    one = steps_of(kept=0.9, distance=400.0)
+    speed = unit * (one.next_achieved_goal - one.achieved_goal)
+    state, next_state = (
+        np.column_stack([one.achieved_goal, np.roll(speed, 1)]),
+        np.column_stack([one.next_achieved_goal, speed]),
+    )
+    goal = np.tile([400.0, 0.0], (len(one), 1))
+    steps = Steps(state, one.action, next_state, state, next_state, goal, one.episode)
+    assert measure_inertia(steps).has_speed == has_speed
+    assert not measure_inertia(one).has_speed
+
+
 def test_how_far_starts_are_apart():
     """Two episodes of one step start at 0 and at 6, with goals 4 and 2 away."""
     position, goal = np.array([[0.0], [6.0]]), np.array([[4.0], [8.0]])

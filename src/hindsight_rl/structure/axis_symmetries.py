@@ -17,7 +17,7 @@ from ..task_structure.symmetries import Symmetry
 from .columns import ControlledColumns, Units
 from .contact import Contact, is_at_task
 from .model import informative_steps
-from .steps import LITTLE, MOSTLY, Steps
+from .steps import LITTLE, MOSTLY, Steps, correlations
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
@@ -169,16 +169,6 @@ class AxisSymmetries:
         has_known_units = self._units.is_known[[one, other]].all()
         ratio = 1.0 if one == other or has_known_units else float(self._std[one] / self._std[other])
         _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
-
-
-def correlations(values: Array, signals: Array) -> Array:
-    """Return the correlations of columns (N, m) with signals (s, N), (m, s); 0 for what does not vary."""
-
-    def unit(x: Array) -> Array:
-        centred = x - x.mean(-1, keepdims=True)
-        return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=-1, keepdims=True), 1e-12))
-
-    return unit(values.T) @ unit(signals).T
 
 
 def pair_columns(profiles: Array, transformed: Array) -> list[Pair]:

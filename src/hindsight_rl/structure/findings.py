@@ -100,7 +100,7 @@ class Structure:
             yield Feature("cancelling_actions", inertia)
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
-        if self.inertia.is_far and len(self._whole_goal) <= MOST_DIMENSIONS:
+        if self.inertia.is_far and not self.inertia.has_speed and len(self._whole_goal) <= MOST_DIMENSIONS:
             yield Feature("waypoints", inertia, needs="n_waypoints")
             if limit is not None and self.inertia.starts_anywhere:
                 yield Feature("many_starts", inertia, needs="n_waypoints")

@@ -10,10 +10,9 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.symmetries import Symmetry
-from .axis_symmetries import correlations
 from .columns import Units
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
-from .steps import BESIDE, LITTLE, Steps, at_equal_intervals, lie_on_one_side
+from .steps import BESIDE, LITTLE, Steps, at_equal_intervals, correlations, lie_on_one_side
 from .symmetry_verdicts import (
     SYMMETRY_MARGIN,
     Candidate,

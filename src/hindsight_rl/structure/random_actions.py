@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array, ArraySpec, Episode
-from .steps import ALIKE, LITTLE, Steps
+from .steps import ALIKE, LITTLE, Steps, correlations
 
 FAR_STEPS = 40  # steps to a goal at the speed of random actions
 MOST_DIMENSIONS = 3  # of a goal, in which a few hundred waypoints cover the task
@@ -27,11 +27,14 @@ class Inertia:
 
     steps_to_goal: at the speed that 5 % of the random steps exceed. Both are those of the dimension of the goal that takes
     the most steps. starts_apart: mean distance between the starts of episodes, relative to that between start and goal.
+    has_speed: whether a dimension of the goal is the speed of another. A path between positions does not say then how a
+        state is reached: a car that must take a run-up first moves away from its goal.
     """
 
     correlation: float
     steps_to_goal: float
     starts_apart: float = 0.0
+    has_speed: bool = False
 
     @property
     def keeps_speed(self) -> bool:
@@ -53,7 +56,7 @@ class Inertia:
         return (
             f"successive displacements of the achieved goal correlate with {self.correlation:.2f}, goals are "
             f"{self.steps_to_goal:.0f} steps away at the speed of random actions, and starts are "
-            f"{self.starts_apart:.1f} times as far apart"
+            f"{self.starts_apart:.1f} times as far apart{'; a dimension is the speed of another' * self.has_speed}"
         )
 
 
@@ -69,7 +72,9 @@ def measure_inertia(steps: Steps) -> Inertia:
     )
     apart = np.linalg.norm(starts[:, None] - starts, axis=2)[np.triu_indices(len(starts), 1)]
     starts_apart = float(apart.mean() / max(length, 1e-12)) if len(apart) else 0.0
-    return Inertia(_correlation(displacement[:, slowest], steps), float(needed[slowest]), starts_apart)
+    follows = correlations(displacement, steps.next_achieved_goal.T) * (1 - np.eye(steps.goal_size))
+    has_speed = bool((follows >= ALIKE).any())
+    return Inertia(_correlation(displacement[:, slowest], steps), float(needed[slowest]), starts_apart, has_speed)
 
 
 def _correlation(displacement: Array, steps: Steps) -> float:

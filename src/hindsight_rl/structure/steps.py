@@ -191,6 +191,16 @@ def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Arr
     return np.asarray(np.where(variance > 0, 1 - np.square(residual).sum(0) / np.maximum(variance, 1e-300), 0.0))
 
 
+def correlations(values: Array, signals: Array) -> Array:
+    """Return the correlations of columns (N, m) with signals (s, N), (m, s); 0 for what does not vary."""
+
+    def unit(x: Array) -> Array:
+        centred = x - x.mean(-1, keepdims=True)
+        return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=-1, keepdims=True), 1e-12))
+
+    return unit(values.T) @ unit(signals).T
+
+
 def standardize(values: Array) -> Array:
     """Return the columns with mean 0 and standard deviation 1, clipped. Constant ones, up to rounding, become 0."""
     deviation = values.std(0) + FLOAT32_ROUNDING * np.abs(values).max(0, initial=0.0)
