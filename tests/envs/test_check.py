@@ -161,6 +161,33 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
     assert sentence in found
 
 
+class Cliff(Line):
+    """Beyond 4 an episode ends with a penalty. No random action reaches a goal."""
+
+    max_steps = 60
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return -np.ones(np.shape(achieved_goal)[:-1])
+
+    def reward(self, observation, info):
+        return -1.0
+
+    def info(self, observation):
+        return {}
+
+    def step(self, action):
+        observation, reward, _, truncated, info = super().step(action)
+        falls = abs(self.place) > 4
+        return observation, reward - 20 * falls, falls, truncated, info
+
+
+def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
+    assert finding(Cliff(), "reward timing")[0] != "error"
+    level, sentence = finding(Cliff(), "reward values")
+    assert level == "ok"
+    assert "add it to relabelled rewards too" in sentence
+
+
 @pytest.mark.parametrize(
     ("env", "name", "level", "sentence"),
     [

@@ -209,10 +209,18 @@ class Probe:
 
     @functools.cached_property
     def reward_shift(self) -> int:
-        """By how many steps achieved goals must be shifted to explain all rewards: -1, 1, or 0 if no shift does."""
-        for shift in (0, -1, 1):
-            rewards = [np.asarray(each.rewards)[: len(each) - max(shift, 0)] for each in self.episodes]
-            if is_close(self.values(self.reward, shift), np.concatenate(rewards)).all():
+        """By how many steps achieved goals must be shifted to explain all rewards: -1, 1, or 0 if no shift does.
+
+        A shift of 1 leaves out last steps. It explains nothing if the other steps need none: a fall has its own penalty.
+        """
+        unshifted = [self.reward(*each.goals()) for each in self.episodes]
+        for shift in (-1, 1):
+            n = [len(each) - max(shift, 0) for each in self.episodes]
+            rewards, without = (
+                np.concatenate([np.asarray(one)[:k] for one, k in zip(rows, n, strict=True)])
+                for rows in ([each.rewards for each in self.episodes], unshifted)
+            )
+            if is_close(self.values(self.reward, shift), rewards).all() and not is_close(without, rewards).all():
                 return shift
         return 0
 
