@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ..records import Array
 from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, find_differences, listed
 from .parts import AT_REST, Dimensions, Parts
-from .steps import ALIKE, HARDLY, MOSTLY, Steps, standardize
+from .steps import ALIKE, HARDLY, MOSTLY, Steps, correlations, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
@@ -81,7 +81,21 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
     if len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return None
     positions = find_positions(steps, [column for column in controlled.columns if units.is_known[column]])
-    return _nearest_columns(steps, onsets, positions)
+    tool = _nearest_columns(steps, onsets, positions)
+    return None if tool is None else in_order_of_motion(steps, tool)
+
+
+def in_order_of_motion(steps: Steps, tool: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the tool's columns in another order if the object clearly moves along with them in that order.
+
+    Distances alone may confuse axes where objects start in a narrow range.
+    """
+    is_moving = steps.moved > HARDLY * steps.goal_std
+    along = correlations(steps.change[is_moving][:, tool], steps.displacement[is_moving].T)  # (axes, axes)
+    axes = range(len(tool))
+    best = max(permutations(axes), key=lambda order: along[order, axes].sum())
+    is_clear = along[best, axes].sum() > np.trace(along) + MOSTLY
+    return tuple(tool[i] for i in best) if is_clear else tool
 
 
 def guess_tools(
