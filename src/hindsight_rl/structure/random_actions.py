@@ -53,10 +53,11 @@ class Inertia:
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
+        speed = "; a dimension of the goal is the speed of another" if self.has_speed else ""
         return (
             f"successive displacements of the achieved goal correlate with {self.correlation:.2f}, goals are "
             f"{self.steps_to_goal:.0f} steps away at the speed of random actions, and starts are "
-            f"{self.starts_apart:.1f} times as far apart{'; a dimension is the speed of another' * self.has_speed}"
+            f"{self.starts_apart:.1f} times as far apart{speed}"
         )
 
 
