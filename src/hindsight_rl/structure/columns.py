@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 
 from ..records import Array
 from ..records.statistics import FLOAT32_ROUNDING
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import HARDLY, LITTLE, Steps, explained_variance
+from .steps import ERROR_RATE, HARDLY, LITTLE, Steps, correlations, explained_variance
 
 SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
@@ -50,24 +51,24 @@ class GoalCopies:
 
 @dataclass(frozen=True)
 class ControlledColumns:
-    """Columns whose change the action explains.
+    """Columns that the action moves.
 
-    columns: ascending. r2: held-out R2 of each. effect: (action size, columns), change of each column per unit of action.
+    columns: ascending. r2: of the change of each that the action explains, cross-validated. effect: (action size, columns),
+    change of each column per unit of action.
     """
 
     columns: tuple[int, ...]
     r2: tuple[float, ...]
     effect: Array
 
+    @property
+    def clear(self) -> tuple[int, ...]:
+        """The columns whose change the action clearly explains."""
+        return tuple(column for column, r2 in zip(self.columns, self.r2, strict=True) if r2 >= LITTLE)
+
     def effect_on(self, columns: Sequence[int]) -> Array:
         """Return the effect on some of the columns, (action size, len(columns))."""
         return self.effect[:, [self.columns.index(column) for column in columns]]
-
-    def evidence(self) -> str:
-        """Return the evidence in one sentence."""
-        if not self.columns:
-            return "the action explains the change of no column"
-        return f"columns {listed(self.columns)} follow the action (held-out R2 {min(self.r2):.2f} to {max(self.r2):.2f})"
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,28 @@ def find_constant_columns(steps: Steps) -> tuple[int, ...]:
 
 
 def find_controlled_columns(steps: Steps) -> ControlledColumns:
-    """Find the columns that the action moves, by linear regression of each column's change on this and the last action."""
-    r2 = explained_variance(np.column_stack([steps.action, steps.previous_action]), steps.change, steps.is_held_out)
-    columns = np.flatnonzero(r2 >= LITTLE)
+    """Find the columns that the action moves, by what a column's change of the step before does not say of its next change.
+
+    A body that is driven by forces keeps its speed, and an object moves on after a push. Either linear regression on this
+    and the last action explains the rest, or the rest correlates with one of them for certain, as the position of an arm
+    in all its postures, or of a hand that a table stops in most steps.
+    """
+    change, actions = steps.change - steps.change.mean(0), np.column_stack([steps.action, steps.previous_action])
+    before = steps.of_step_before(change)
+    new = change - before * (before * change).sum(0) / np.maximum(np.square(before).sum(0), 1e-300)
+    r2 = explained_variance(actions, new, steps.episode)
+    columns = np.flatnonzero((r2 >= LITTLE) | _correlate_for_certain(new, actions, steps.episode))
     design = np.column_stack([steps.action, np.ones(len(steps))])
-    effect = np.linalg.lstsq(design, steps.change[:, columns], rcond=None)[0][:-1]
+    effect = np.linalg.lstsq(design, new[:, columns], rcond=None)[0][:-1]
     return ControlledColumns(tuple(columns.tolist()), tuple(r2[columns].tolist()), effect)
+
+
+def _correlate_for_certain(values: Array, signals: Array, episode: Array) -> Array:
+    """Return which columns (N, m) correlate with a signal (N, s) by more than a little, and not by chance, (m,) bool."""
+    each = np.stack([correlations(values[episode == k], signals[episode == k].T) for k in np.unique(episode)])
+    mean, error = each.mean(0), each.std(0, ddof=1) / np.sqrt(len(each))
+    largest_error = NormalDist().inv_cdf(1 - ERROR_RATE / each[0].size) * error
+    return np.asarray(((np.abs(mean) >= LITTLE) & (np.abs(mean) > largest_error)).any(1))
 
 
 def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:

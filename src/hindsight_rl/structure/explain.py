@@ -36,13 +36,15 @@ def _groups(found: Structure) -> Iterator[Finding]:
         )
         for part in found.parts.parts
     ]
+    agent = list(found.controlled.clear)
     if found.contact is not None:
+        agent += found.contact.tool
         roles.append(
             ("gap columns", gap_columns(found.contact, found.differences), "they are the gap between tool and object")
         )
     roles += [
         ("constant columns", found.constant, "they never change"),
-        ("agent columns", found.controlled.columns, "the action explains how they change"),
+        ("agent columns", agent, "the action explains how they change"),
         ("other columns", tuple(rest), "neither the achieved goal, nor changed by the action at once"),
     ]
     for name, columns, reason in roles:

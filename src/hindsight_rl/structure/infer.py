@@ -153,7 +153,7 @@ def _with_contact(
     """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     live = [c for c in range(steps.n_columns) if c not in found.constant]
-    always = {*gaps, *controlled.columns, *shown, *contact.object_columns}
+    always = {*gaps, *controlled.clear, *shown, *contact.tool, *contact.object_columns}
     may_be_needless = [c for c in live if c not in always] if hidden is None else []
     relevance = find_relevance(steps, contact, live, may_be_needless) if may_be_needless else Relevance({}, (), None)
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]

@@ -14,13 +14,12 @@ import numpy as np
 
 from ..records import Array
 from .contact import Contact
-from .steps import HELD_OUT, MOST_DEVIATIONS, Steps, at_equal_intervals
+from .steps import ERROR_RATE, HELD_OUT, MOST_DEVIATIONS, Steps, at_equal_intervals
 
 WIDTH, BATCH, UPDATES, LEARNING_RATE, WEIGHT_DECAY = 64, 256, 800, 2e-3, 0.1  # about a second; more change no verdict
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
 MOST_MODEL_STEPS = 3_000  # of which half are those in which the goal moves most
 ORDERS = 4  # in which values of other steps are taken: with one alone, chance widens the intervals
-ERROR_RATE = 0.05  # of all hypotheses that are tested together
 COLUMN_MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
 # of the held-out loss, for one column in networks that rely on it: noise of fingers adds 0.11 +- 0.01 there and is not
 # needed, while fuel, which ends one day, adds 0.12 +- 0.03

@@ -22,7 +22,8 @@ ALIKE = 0.9  # correlation from which on two columns, or successive displacement
 HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
 MOST_DEVIATIONS = 6.0  # standard deviations: noise hardly exceeds them, and rare jumps must not outweigh all other steps
 BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
-HELD_OUT = 3  # every third episode is held out: consecutive steps are too alike to serve as independent evidence
+ERROR_RATE = 0.05  # of all hypotheses that are tested together
+HELD_OUT = 3  # a third of the episodes is held out, each third in turn: consecutive steps are too alike to be independent
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +144,6 @@ class Steps:
             return float(np.sqrt(np.square(goals - self.achieved_goal[start]).sum(1).mean()))
         return float(np.linalg.norm(goals.std(0)))
 
-    @property
-    def is_held_out(self) -> Array:
-        """Whether each transition belongs to an episode that models are tested on instead of fitted to, (N,) bool."""
-        return np.asarray(self.episode % HELD_OUT == 0)
-
     @cached_property
     def time(self) -> Array:
         """The number of the step in its episode, from 0, (N,)."""
@@ -174,21 +170,25 @@ def measure_noise(steps: Steps) -> Array | None:
     is_noise = (inside * before).sum(0) < BACK_AND_FORTH * scale
     if is_noise.any():  # what follows the action at once also goes back and forth
         both = np.column_stack([steps.action, steps.previous_action])
-        r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, steps.is_held_out)
+        r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, steps.episode)
         is_noise &= r2 < LITTLE
     return np.where(is_noise, usual, 0.0) if is_noise.any() else None
 
 
-def explained_variance(inputs: Array, targets: Array, is_held_out: Array) -> Array:
-    """Return the held-out R2 of each target column under linear regression on `inputs`, at most 1.
+def explained_variance(inputs: Array, targets: Array, episode: Array) -> Array:
+    """Return the cross-validated R2 of each target column under linear regression on `inputs`, at most 1.
 
-    inputs: (N, k). targets: (N, m). is_held_out: (N,) bool. Returns (m,); 0 for a target that does not vary.
+    inputs: (N, k). targets: (N, m). episode: (N,) numbers. Returns (m,); 0 for a target that does not vary.
     """
     design = np.column_stack([inputs, np.ones(len(inputs))])
-    weights = np.linalg.lstsq(design[~is_held_out], targets[~is_held_out], rcond=None)[0]
-    residual = targets[is_held_out] - design[is_held_out] @ weights
-    variance = np.square(targets[is_held_out] - targets[~is_held_out].mean(0)).sum(0)
-    return np.asarray(np.where(variance > 0, 1 - np.square(residual).sum(0) / np.maximum(variance, 1e-300), 0.0))
+    residual, deviation = np.zeros(targets.shape), np.zeros(targets.shape)
+    for fold in range(HELD_OUT):
+        is_held_out = episode % HELD_OUT == fold
+        weights = np.linalg.lstsq(design[~is_held_out], targets[~is_held_out], rcond=None)[0]
+        residual[is_held_out] = targets[is_held_out] - design[is_held_out] @ weights
+        deviation[is_held_out] = targets[is_held_out] - targets[~is_held_out].mean(0)
+    unexplained, variation = np.square(residual).sum(0), np.square(deviation).sum(0)
+    return np.asarray(np.where(variation > 0, 1 - unexplained / np.maximum(variation, 1e-300), 0.0))
 
 
 def correlations(values: Array, signals: Array) -> Array:
