@@ -69,6 +69,12 @@ def test_the_slowest_dimension_of_the_goal_counts():
     assert measure_inertia(steps).steps_to_goal == pytest.approx(20)
 
 
+def test_what_nothing_moved_yet_is_as_many_steps_away_as_were_made():
+    still = np.zeros((100, 1))
+    steps = Steps(still, still, still, still, still, still + 3, np.zeros(100, int))
+    assert measure_inertia(steps).steps_to_goal == pytest.approx(100)
+
+
 @pytest.mark.parametrize(("unit", "has_speed"), [(1.0, True), (0.1, True), (-1.0, False)])
 def test_a_dimension_of_the_goal_that_is_the_speed_of_another(unit, has_speed):
     """In which unit the speed is does not matter. What moves against it is no speed."""
