@@ -9,6 +9,8 @@ from .base import Array, GoalTask, push_out, toward_push, unit
 
 RADIUS = 0.09  # distance of the centres at which disc and puck touch
 LINKS = np.array([0.4, 0.35, 0.25])
+LOWEST, HIGHEST = np.array([-1.0, -2.6, -2.6]), np.array([3.2, 2.6, 2.6])  # angles of the joints
+KEPT, TORQUE, MOST_TURN = 5 / 6, 0.04, 0.2  # of a speed in a step; speed that the largest torque adds; largest speed
 CONTACT, INNER, HALF = 0.07, 0.03, 0.03  # hand and cube: reach outside and between the fingers, half the cube
 
 
@@ -78,7 +80,7 @@ class ArmPuck(GoalTask):
         """Turn the joints, and move the puck out of the tip's way, in two halves of a step."""
         self.turn = 0.12 * action
         for _ in range(2):
-            self.angles = np.clip(self.angles + self.turn / 2, [-1.0, -2.6, -2.6], [3.2, 2.6, 2.6])
+            self.angles = np.clip(self.angles + self.turn / 2, LOWEST, HIGHEST)
             self.puck = self.puck + push_out(self.puck, self.tip(), RADIUS)
 
     def observe(self) -> Array:
@@ -102,6 +104,26 @@ def push_with_arm(observation: Observation) -> Array:
     way *= min(1.0, 0.04 / max(float(np.linalg.norm(way)), 1e-9))
     turn = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + 1e-3 * np.eye(2), way)
     return (turn / 0.12 / max(1.0, float(np.abs(turn / 0.12).max()))).astype(np.float32)
+
+
+class TorqueArm(ArmPuck):
+    """The same arm, driven by torques: a speed decays by a sixth in each step."""
+
+    def move(self, action: Array) -> None:
+        """Speed the joints up; a joint stops at its limit. Move the puck out of the tip's way, in two halves of a step."""
+        self.turn = np.clip(KEPT * self.turn + TORQUE * action, -MOST_TURN, MOST_TURN)
+        for _ in range(2):
+            wanted = self.angles + self.turn / 2
+            self.angles = np.clip(wanted, LOWEST, HIGHEST)
+            self.turn = np.where(wanted == self.angles, self.turn, 0.0)
+            self.puck = self.puck + push_out(self.puck, self.tip(), RADIUS)
+
+
+def push_with_torques(observation: Observation) -> Array:
+    """Give the joints the speeds that `push_with_arm` asks for."""
+    turn = 0.12 * push_with_arm(observation)
+    torque = (turn - KEPT * observation["observation"][10:]) / TORQUE
+    return np.clip(torque, -1, 1).astype(np.float32)
 
 
 class NoisyTable(GoalTask):
@@ -183,5 +205,6 @@ def push_cube(observation: Observation) -> Array:
 TASKS = (
     Task("DiscPuck-v0", "push", "open", DiscPuck, 50, lambda: push_puck),
     Task("ArmPuck-v0", "push", "open", ArmPuck, 60, lambda: push_with_arm),
+    Task("TorqueArm-v0", "push", "open", TorqueArm, 60, lambda: push_with_torques),
     Task("NoisyTable-v0", "push", "open", NoisyTable, 60, lambda: push_cube),
 )
