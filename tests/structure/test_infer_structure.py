@@ -8,9 +8,9 @@ from hindsight_rl.errors import InputError
 from hindsight_rl.options import STRUCTURE
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.plans import ProbingActor
-from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure import Contact, explain_findings, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.contact import is_at_task
-from hindsight_rl.structure.infer import _hidden_columns
+from hindsight_rl.structure.infer import _mirrored_positions
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
@@ -33,6 +33,13 @@ class Sloping(Pusher):
 
     def step(self, action):
         super().step(action + np.array([0.5, 0.0]))
+
+
+class Steered(Pusher):
+    """An action is the place that the tool steers to."""
+
+    def step(self, action):
+        super().step(4 * (0.8 * action - self.tool))
 
 
 def structure_of(order=None, scale=1.0, world=None):
@@ -137,8 +144,17 @@ def test_a_mirror_that_fails_only_beyond_the_goals_holds():
     assert [symmetry.holds for symmetry in structure.symmetries] == [True, True, True]
 
 
+def test_positions_stay_visible_where_actions_are_places():
+    """Mirrors hold, but the action that moves the tool by so much depends on where the tool is."""
+    structure = structure_of(world=Steered(0))[0]
+    assert [symmetry.holds for symmetry in structure.symmetries] == [True] * 3
+    assert structure.places == (*COLUMNS["tool"], *COLUMNS["object"])
+    assert not set(structure.places) & set(structure.hidden)
+    assert any("positions 0, 1, 2, 3 together are shown" in str(found) for found in explain_findings(structure))
+
+
 def test_a_false_mirror_does_not_hold():
-    structure = structure_of(world=Sloping(0))[0]
+    structure = structure_of(world=Sloping(1))[0]
     assert [(symmetry.candidate.axes, symmetry.holds) for symmetry in structure.symmetries] == [
         ((0,), False),
         ((1,), True),
@@ -175,14 +191,14 @@ def symmetries_with(losses, distance, opposite=4.0):
     ]
 
 
-@pytest.mark.parametrize(("turn_loss", "hidden"), [(0.0, (0, 1, 2, 3)), (1.0, (1, 3))])
-def test_a_mirror_that_follows_from_a_quarter_turn_holds_and_hides_places_too(turn_loss, hidden):
+@pytest.mark.parametrize(("turn_loss", "positions"), [(0.0, [0, 1, 2, 3]), (1.0, [1, 3])])
+def test_a_mirror_that_follows_from_a_quarter_turn_holds_and_positions_may_be_hidden(turn_loss, positions):
     """The mirror of the second axis and x -> -y, y -> x make the mirror of the first axis."""
     contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0)
     symmetries = with_consequences(symmetries_with([0.3, 0.0, turn_loss], 0.0))
     assert [each.holds for each in symmetries] == [turn_loss == 0, True, turn_loss == 0]
     assert symmetries[0].verdict == ("follows from others" if turn_loss == 0 else "is uncertain, so it is not used")
-    assert _hidden_columns(range(5), [4], contact, symmetries) == hidden
+    assert _mirrored_positions(contact, symmetries) == positions
 
 
 def test_of_symmetries_with_a_refuted_product_the_least_certain_is_left_out():

@@ -17,12 +17,14 @@ class Probing:
     tool: columns of the observation, the position of the tool in the units of the goal.
     objects: positions of the objects, at least one. The tool is steered to one after another, in random order.
     steer: the action for a wanted change of the tool's position, one row per entry of the action.
+    drift: how each position of the tool changes with an action of 0, (axes, 2): a factor of the position, and a constant.
     reach: usual distance between tool and object when the object begins to move.
     """
 
     tool: AffineColumns
     objects: tuple[AffineColumns, ...]
     steer: tuple[tuple[float, ...], ...]
+    drift: tuple[tuple[float, ...], ...]
     reach: float
 
 

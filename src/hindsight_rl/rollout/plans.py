@@ -35,7 +35,8 @@ class ProbingActor:
 
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
         self._probing, self._rng = probing, rng
-        self._steer = np.array(probing.steer)
+        self._steer, drift = np.array(probing.steer), np.array(probing.drift)
+        self._drift_factor, self._drift_constant = drift.T
         self._low, self._high = action.bounds()
         self._dtype = action.dtype
         self._offset = self._draw_offset()
@@ -51,13 +52,15 @@ class ProbingActor:
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
         seen = np.asarray(observation["observation"], np.float64).ravel()
-        gap: Array = self._object.of(seen) + self._offset - self._probing.tool.of(seen)
+        tool = self._probing.tool.of(seen)
+        gap: Array = self._object.of(seen) + self._offset - tool
         if np.linalg.norm(gap) < MET * self._probing.reach:
             self._offset = self._draw_offset()
             if len(self._probing.objects) > 1 and self._rng.random() < ANOTHER_OBJECT:
                 self._object = self._draw_object()
         width = (self._high - self._low).ravel() / 2
-        action = self._steer @ gap + self._rng.normal(size=len(self._steer)) * NOISE * width
+        wanted = gap - (self._drift_factor * tool + self._drift_constant)
+        action: Array = self._steer @ wanted + self._rng.normal(size=len(self._steer)) * NOISE * width
         return np.clip(action.reshape(self._low.shape), self._low, self._high).astype(self._dtype)
 
 

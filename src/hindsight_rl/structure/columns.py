@@ -54,12 +54,14 @@ class ControlledColumns:
     """Columns that the action moves.
 
     columns: ascending. r2: of the change of each that the action explains, cross-validated. effect: (action size, columns),
-    change of each column per unit of action.
+    change of each column per unit of action. drift: (2, columns), its change with an action of 0: a factor of its value, as
+    where an action is the place that a controller steers to, and a constant.
     """
 
     columns: tuple[int, ...]
     r2: tuple[float, ...]
     effect: Array
+    drift: Array
 
     @property
     def clear(self) -> tuple[int, ...]:
@@ -68,7 +70,14 @@ class ControlledColumns:
 
     def effect_on(self, columns: Sequence[int]) -> Array:
         """Return the effect on some of the columns, (action size, len(columns))."""
-        return self.effect[:, [self.columns.index(column) for column in columns]]
+        return self.effect[:, self._at(columns)]
+
+    def drift_of(self, columns: Sequence[int]) -> Array:
+        """Return the drift of some of the columns, (2, len(columns))."""
+        return self.drift[:, self._at(columns)]
+
+    def _at(self, columns: Sequence[int]) -> list[int]:
+        return [self.columns.index(column) for column in columns]
 
 
 @dataclass(frozen=True)
@@ -122,10 +131,12 @@ def find_controlled_columns(steps: Steps) -> ControlledColumns:
     before = steps.of_step_before(change)
     new = change - before * (before * change).sum(0) / np.maximum(np.square(before).sum(0), 1e-300)
     r2 = explained_variance(actions, new, steps.episode)
-    columns = np.flatnonzero((r2 >= LITTLE) | _correlate_for_certain(new, actions, steps.episode))
-    design = np.column_stack([steps.action, np.ones(len(steps))])
-    effect = np.linalg.lstsq(design, new[:, columns], rcond=None)[0][:-1]
-    return ControlledColumns(tuple(columns.tolist()), tuple(r2[columns].tolist()), effect)
+    columns = np.flatnonzero((r2 >= LITTLE) | _correlate_for_certain(new, actions, steps.episode)).tolist()
+    weights = np.zeros((steps.action.shape[1] + 2, len(columns)))
+    for k, column in enumerate(columns):
+        design = np.column_stack([steps.action, steps.observation[:, column], np.ones(len(steps))])
+        weights[:, k] = np.linalg.lstsq(design, steps.change[:, column], rcond=None)[0]
+    return ControlledColumns(tuple(columns), tuple(r2[columns].tolist()), weights[:-2], weights[-2:])
 
 
 def _correlate_for_certain(values: Array, signals: Array, episode: Array) -> Array:

@@ -15,7 +15,7 @@ from ..records import Array
 from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, find_differences, listed
 from .parts import AT_REST, Dimensions, Parts
-from .steps import ALIKE, HARDLY, MOSTLY, Steps, correlations, standardize
+from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, Steps, correlations, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
@@ -94,7 +94,7 @@ def in_order_of_motion(steps: Steps, tool: tuple[int, ...]) -> tuple[int, ...]:
     along = correlations(steps.change[is_moving][:, tool], steps.displacement[is_moving].T)  # (axes, axes)
     axes = range(len(tool))
     best = max(permutations(axes), key=lambda order: along[order, axes].sum())
-    is_clear = along[best, axes].sum() > np.trace(along) + MOSTLY
+    is_clear = along[best, axes].min() >= LITTLE and along[best, axes].sum() > np.trace(along) + MOSTLY
     return tuple(tool[i] for i in best) if is_clear else tool
 
 

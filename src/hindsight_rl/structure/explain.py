@@ -66,6 +66,11 @@ def _columns(found: Structure) -> Iterator[Finding]:
         else:
             reason = _why_uncertain(column, found, relevance) + _figures(loss)
             yield _tested("column", f"column {column}", verdict, reason, loss, 1, COLUMN_MARGIN)
+    if (loss := found.without_places) is not None:
+        name, suffice = f"positions {listed(found.places)} together", loss.is_below(SYMMETRY_MARGIN, 1)
+        reason = loss.explain("without", "with", SYMMETRY_MARGIN, 1)
+        verdict = "are not needed, as their differences suffice" if suffice else "are shown"
+        yield _tested("column", name, verdict, reason, loss, 1, SYMMETRY_MARGIN)
     if relevance.together is not None:
         name, loss = f"these {len(relevance.needless)} columns together", relevance.together
         reason = f"columns {listed(relevance.needless)}, {_figures(loss)}"
@@ -76,7 +81,7 @@ def _why_untested(column: int, found: Structure, contact: Contact) -> str:
     if column in found.constant:
         return "it never changes"
     if column in (*contact.tool, *contact.object_columns):
-        return "it is a position along an axis of which a mirror holds, so differences of positions suffice"
+        return "it is a position along an axis of which a mirror holds, and differences of positions suffice"
     return "an option hides it"
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..options import Choice, Feature
 from ..records.exploration import Probing
-from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units
+from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, listed
 from .contact import Contact, ObjectSequence, missing_differences
-from .model import Relevance
+from .model import Difference, Relevance
 from .parts import Parts, Workspace
 from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
 from .steps import BESIDE
@@ -32,6 +32,8 @@ class Structure:
     action_range: whether a fraction of the range suffices, in a task without an object whose goals are far away; None: not
         tested.
     symmetries: that were tested; none if too little was seen for that.
+    places: positions along axes of which a mirror holds. without_places: how much worse networks predict that see only the
+        gaps between them; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     n_onsets: number of random episodes in which the goal began to move.
@@ -53,6 +55,8 @@ class Structure:
     workspace: Workspace | None = None
     hidden: tuple[int, ...] = ()
     symmetries: tuple[SymmetryVerdict, ...] = ()
+    places: tuple[int, ...] = ()
+    without_places: Difference | None = None
     action_range: ActionRange | None = None
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
@@ -157,9 +161,10 @@ class Structure:
             yield Choice("hidden_goal", self._whole_goal, why)
 
     def _why_hidden(self, relevance: Relevance) -> str:
-        reasons = [f"columns {', '.join(map(str, self.constant))} are constant"] if self.constant else []
-        positions = [c for c in self.hidden if c not in {*relevance.without, *self.constant}]
-        reasons += [f"columns {', '.join(map(str, positions))} are positions along axes of mirrors"] if positions else []
+        reasons = [f"columns {listed(self.constant)} are constant"] if self.constant else []
+        if self.without_places is not None and set(self.places) <= set(self.hidden):
+            figures = f"without them the held-out error changes by {self.without_places}"
+            reasons.append(f"columns {listed(self.places)} are positions along axes of mirrors: {figures}")
         tested = [c for c in self.hidden if c in relevance.without]
         return "; ".join([*reasons, relevance.evidence(tested)] if tested else reasons)
 
@@ -195,5 +200,8 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
 def _steer(found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int]], reach: float) -> Probing:
     """Return a plan that steers by the pseudo-inverse of the effect of actions on the tool, a linear regression."""
     steer = np.linalg.pinv(found.controlled.effect_on(tool).T)  # (action size, goal size)
+    drift = found.controlled.drift_of(tool).T
     columns = tuple(map(found.units.of, objects))
-    return Probing(found.units.of(tool), columns, tuple(map(tuple, steer.tolist())), reach)
+    return Probing(
+        found.units.of(tool), columns, tuple(map(tuple, steer.tolist())), tuple(map(tuple, drift.tolist())), reach
+    )

@@ -34,12 +34,12 @@ from .contact import (
 )
 from .findings import Structure
 from .mirrors import Mirrors
-from .model import Relevance, find_relevance
+from .model import Relevance, find_relevance, measure_without_places
 from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, find_success_distance, ignores_exchange
-from .symmetry_verdicts import SymmetryVerdict
+from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 
 
 def infer_structure(
@@ -161,9 +161,19 @@ def _with_contact(
     symmetries: tuple[SymmetryVerdict, ...] = ()
     if is_whole:
         symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, known).find())
-    may_hide = [c for c in range(steps.n_columns) if c not in shown or c in {*contact.tool, *contact.object_columns}]
-    needless = _hidden_columns(may_hide, visible, contact, symmetries)
-    return replace(found, relevance=relevance, hidden=needless, symmetries=symmetries)
+    needless = set(range(steps.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
+    places = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
+    without_places = measure_without_places(steps, contact, visible, places) if places else None
+    if without_places is not None and without_places.is_below(SYMMETRY_MARGIN, 1):
+        needless |= set(places)
+    return replace(
+        found,
+        relevance=relevance,
+        hidden=tuple(sorted(needless)),
+        symmetries=symmetries,
+        places=tuple(places),
+        without_places=without_places,
+    )
 
 
 def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:
@@ -183,17 +193,12 @@ def _parts(spec: GoalSpec) -> dict[str, ArraySpec]:
     return {"observation": spec.observation, "goal": spec.goal, "action": spec.action}
 
 
-def _hidden_columns(
-    columns: Sequence[int], visible: Sequence[int], contact: Contact, symmetries: Sequence[SymmetryVerdict]
-) -> tuple[int, ...]:
-    """Return which columns to hide: what helps no prediction, and positions along axes of which the mirror holds.
+def _mirrored_positions(contact: Contact, symmetries: Sequence[SymmetryVerdict]) -> list[int]:
+    """Return the positions of tool and objects along axes of which the mirror holds.
 
     Along the other axes the position may matter (gravity, the edge of the reach), whatever a few steps show.
     """
     holding = [symmetry.candidate.axes for symmetry in symmetries if symmetry.holds]
-    mirrored = {axes[0] for axes in holding if len(axes) == 1}
-    n_axes = len(contact.axes)
-    positions = {
-        column: k % n_axes for columns in (contact.tool, contact.object_columns) for k, column in enumerate(columns)
-    }
-    return tuple(c for c in columns if (positions[c] in mirrored if c in positions else c not in visible))
+    mirrored, n_axes = {axes[0] for axes in holding if len(axes) == 1}, len(contact.axes)
+    axis_of = {c: k % n_axes for columns in (contact.tool, contact.object_columns) for k, c in enumerate(columns)}
+    return sorted(column for column, axis in axis_of.items() if axis in mirrored)

@@ -288,3 +288,15 @@ def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candi
         together[n] = model.fitted_without([at[column] for column in order[:n]])
         fewest, most = (n, most) if together[n].is_below(COLUMN_MARGIN, 1) else (fewest, n - 1)
     return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))
+
+
+def measure_without_places(steps: Steps, contact: Contact, columns: Sequence[int], places: Sequence[int]) -> Difference:
+    """Return how the held-out loss differs in networks that see the gaps between some positions, but not where they are.
+
+    A mirror alone does not say that only gaps matter: an action may be the place that a controller steers to, or a spring
+    may pull. columns: that may be seen. places: those of them that are left out.
+    """
+    picked, columns = informative_steps(steps), list(columns)
+    inputs = inputs_of(steps.observation[picked], steps.action[picked], columns, contact.tool, contact.object_columns)
+    model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
+    return model.fitted_without([columns.index(column) for column in places])
