@@ -33,7 +33,7 @@ class Structure:
         tested.
     symmetries: that were tested; none if too little was seen for that.
     places: positions along axes of which a mirror holds. without_places: how much worse networks predict that see only the
-        gaps between them; None: not tested.
+        gaps between them, and no needless columns; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     n_onsets: number of random episodes in which the goal began to move.

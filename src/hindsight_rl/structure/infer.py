@@ -34,7 +34,7 @@ from .contact import (
 )
 from .findings import Structure
 from .mirrors import Mirrors
-from .model import Relevance, find_relevance, measure_without_places
+from .model import ColumnTest
 from .parts import find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
@@ -155,7 +155,8 @@ def _with_contact(
     live = [c for c in range(steps.n_columns) if c not in found.constant]
     always = {*gaps, *controlled.clear, *shown, *contact.tool, *contact.object_columns}
     may_be_needless = [c for c in live if c not in always] if hidden is None else []
-    relevance = find_relevance(steps, contact, live, may_be_needless) if may_be_needless else Relevance({}, (), None)
+    test = ColumnTest(steps, contact, live)
+    relevance = test.relevance(may_be_needless)
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
     symmetries: tuple[SymmetryVerdict, ...] = ()
@@ -163,7 +164,8 @@ def _with_contact(
         symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, known).find())
     needless = set(range(steps.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
     places = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
-    without_places = measure_without_places(steps, contact, visible, places) if places else None
+    # an action may be the place that a controller steers to, or a spring may pull: then more than gaps matters
+    without_places = test.without([*relevance.needless, *places]) if places else None
     if without_places is not None and without_places.is_below(SYMMETRY_MARGIN, 1):
         needless |= set(places)
     return replace(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
@@ -265,38 +266,45 @@ def displacements(steps: Steps, contact: Contact) -> Array:
     return np.column_stack([steps.displacement, steps.change[:, list(contact.axes)]])
 
 
-def find_relevance(steps: Steps, contact: Contact, columns: Sequence[int], candidates: Sequence[int]) -> Relevance:
-    """Find the columns without which networks predict what happens as well.
+class ColumnTest:
+    """Tests which observation columns networks need to predict what happens. columns: all that may be seen."""
 
-    First each column gets the values of other steps. The error then grows if the column matters, or if another column says
-    the same. Columns with little growth are candidates. Of these, as many as possible are left out together, while networks
-    that never see them predict as well. None are left out if the networks explain too little of what happens.
-    The first limit is wider than the second: networks that rely on a column need not need it, and the second test decides.
-    columns: all that may be seen. candidates: those of them that may be hidden.
-    """
-    picked = informative_steps(steps)
-    inputs = inputs_of(steps.observation[picked], steps.action[picked], columns, contact.tool, contact.object_columns)
-    model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
-    at = {column: position for position, column in enumerate(columns)}
-    without = {column: model.without([at[column]]) for column in candidates}
-    needless = [c for c, each in without.items() if model.unexplained <= EXPLAINED and each.is_below(SCREENING, 1)]
-    order = sorted(needless, key=lambda column: without[column].mean)
-    together: dict[int, Difference] = {}  # by how many of the columns are left out
-    fewest, most = 0, len(order)
-    while fewest < most:
-        n = (fewest + most + 1) // 2 if together else most  # often all of them can be left out, and one fit shows it
-        together[n] = model.fitted_without([at[column] for column in order[:n]])
-        fewest, most = (n, most) if together[n].is_below(COLUMN_MARGIN, 1) else (fewest, n - 1)
-    return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))
+    def __init__(self, steps: Steps, contact: Contact, columns: Sequence[int]) -> None:
+        self._steps, self._contact, self._columns = steps, contact, list(columns)
 
+    @cached_property
+    def _model(self) -> DisplacementModel:
+        steps, contact, picked = self._steps, self._contact, informative_steps(self._steps)
+        seen, action = steps.observation[picked], steps.action[picked]
+        inputs = inputs_of(seen, action, self._columns, contact.tool, contact.object_columns)
+        return DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
 
-def measure_without_places(steps: Steps, contact: Contact, columns: Sequence[int], places: Sequence[int]) -> Difference:
-    """Return how the held-out loss differs in networks that see the gaps between some positions, but not where they are.
+    def without(self, columns: Sequence[int]) -> Difference:
+        """Return how the held-out loss differs in networks that never see some columns. The gaps to the tool are seen."""
+        return self._model.fitted_without(self._at(columns))
 
-    A mirror alone does not say that only gaps matter: an action may be the place that a controller steers to, or a spring
-    may pull. columns: that may be seen. places: those of them that are left out.
-    """
-    picked, columns = informative_steps(steps), list(columns)
-    inputs = inputs_of(steps.observation[picked], steps.action[picked], columns, contact.tool, contact.object_columns)
-    model = DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
-    return model.fitted_without([columns.index(column) for column in places])
+    def relevance(self, candidates: Sequence[int]) -> Relevance:
+        """Find the columns without which networks predict what happens as well. candidates: columns that may be hidden.
+
+        First each column gets the values of other steps. The error then grows if the column matters, or if another column
+        says the same. Columns with little growth are candidates. Of these, as many as possible are left out together, while
+        networks that never see them predict as well. None are left out if the networks explain too little of what happens.
+        The first limit is wider than the second: networks that rely on a column need not need it, and the second test
+        decides.
+        """
+        if not candidates:
+            return Relevance({}, (), None)
+        without = {column: self._model.without(self._at([column])) for column in candidates}
+        is_clear = self._model.unexplained <= EXPLAINED
+        needless = [c for c, each in without.items() if is_clear and each.is_below(SCREENING, 1)]
+        order = sorted(needless, key=lambda column: without[column].mean)
+        together: dict[int, Difference] = {}  # by how many of the columns are left out
+        fewest, most = 0, len(order)
+        while fewest < most:
+            n = (fewest + most + 1) // 2 if together else most  # often all of them can be left out, and one fit shows it
+            together[n] = self.without(order[:n])
+            fewest, most = (n, most) if together[n].is_below(COLUMN_MARGIN, 1) else (fewest, n - 1)
+        return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))
+
+    def _at(self, columns: Sequence[int]) -> list[int]:
+        return [self._columns.index(column) for column in columns]
