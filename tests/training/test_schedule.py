@@ -104,7 +104,7 @@ def test_an_environment_that_always_fails_ends_the_run_with_its_error():
 
 
 def test_the_higher_the_success_without_guidance_the_fewer_episodes_are_guided():
-    with her(guided_episodes=0.8, guided_fraction=0.5, **SUBGOALS) as model:
+    with her(guided_episodes=0.8, guided_fraction=0.5, policy_lag=0, **SUBGOALS) as model:
         trainer = model.trainer
         trainer.source = recorder = Recorder(trainer.source)
         model.learn(60)

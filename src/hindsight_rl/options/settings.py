@@ -219,7 +219,7 @@ class WorkerOptions(OptionRecord, title="Workers"):
     # all episodes of a job are in memory before the first is stored
     episodes_per_job: int = Field(1, ge=1, le=1_000, description="episodes collected with the same weights")
     # jobs beyond one for each worker only wait
-    policy_lag: int = Field(0, ge=0, le=1_024, description="age of the weights in jobs; policy_lag + 1 jobs run at once")
+    policy_lag: int = Field(1, ge=0, le=1_024, description="age of the weights in jobs; policy_lag + 1 jobs run at once")
     job_timeout: Annotated[float, Ge(1), Le(WEEK)] = Field(
         600.0, description="seconds for an episode in a worker, or a step in this process; it is tried three times"
     )
