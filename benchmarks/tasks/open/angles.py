@@ -1,4 +1,4 @@
-"""Angles: a turntable whose angle wraps around, and a car that must arrive with a heading."""
+"""Angles: a turntable whose angle wraps around, a cart that must arrive with a heading, and a satellite in space."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 
 from ..task import Observation, Task
 from .base import Array, GoalTask, unit
+
+SPIN_KEPT, SPIN_GAIN = 0.7, 0.09  # of a spin in a step; radians per step that the largest action adds
 
 
 def wrapped(angle: Any) -> Any:
@@ -94,7 +96,68 @@ def dock(observation: Observation) -> Array:
     return np.clip([*own, wrapped(wanted - angle) / 0.3], -1, 1).astype(np.float32)
 
 
+class Attitude(GoalTask):
+    """A satellite turns to an attitude, a unit quaternion (w, x, y, z). Its negative is the same attitude."""
+
+    near = 0.25  # radians
+
+    def __init__(self) -> None:
+        super().__init__(7, 4, 3)
+
+    def begin(self) -> None:
+        """Draw both attitudes."""
+        self.attitude, self.goal = (self._drawn(), self._drawn())
+        self.spin = np.zeros(3)
+
+    def _drawn(self) -> Array:
+        drawn = self.np_random.normal(size=4)
+        return drawn / np.linalg.norm(drawn)
+
+    def move(self, action: Array) -> None:
+        """Wheels change the spin, about the axes of the satellite; a part of it is lost."""
+        self.spin = SPIN_KEPT * self.spin + SPIN_GAIN * action
+        turned = product(self.attitude, rotation(self.spin))
+        self.attitude = turned / np.linalg.norm(turned)
+
+    def observe(self) -> Array:
+        """Return attitude and spin."""
+        return np.concatenate([self.attitude, self.spin])
+
+    def achieved(self) -> Array:
+        """Return the attitude."""
+        return self.attitude.copy()
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
+        """Return whether the angle between the attitudes is small."""
+        cosine = np.abs((achieved_goal * desired_goal).sum(-1))
+        return cosine >= np.cos(self.near / 2)
+
+
+def product(first: Array, second: Array) -> Array:
+    """Return the product of two quaternions, (4,)."""
+    w, x = first[0], first[1:]
+    other_w, other_x = second[0], second[1:]
+    return np.concatenate([[w * other_w - x @ other_x], w * other_x + other_w * x + np.cross(x, other_x)])
+
+
+def rotation(turn: Array) -> Array:
+    """Return the quaternion of a rotation about an axis by an angle: the direction and the length of `turn`, (3,)."""
+    angle = float(np.linalg.norm(turn))
+    return np.concatenate([[np.cos(angle / 2)], np.sinc(angle / 2 / np.pi) / 2 * turn])
+
+
+def turn_in_space(observation: Observation) -> Array:
+    """Turn the shorter way, slower near the goal."""
+    attitude, spin = observation["achieved_goal"], observation["observation"][4:]
+    missing = product(attitude * [1, -1, -1, -1], observation["desired_goal"])
+    missing *= np.copysign(1.0, missing[0])
+    size = float(np.linalg.norm(missing[1:]))
+    wanted = 2 * np.arctan2(size, missing[0]) * missing[1:] / max(size, 1e-9)
+    return np.clip((0.4 * wanted - SPIN_KEPT * spin) / SPIN_GAIN, -1, 1).astype(np.float32)
+
+
 TASKS = (
     Task("Turntable-v0", "angles", "open", Turntable, 40, lambda: turn),
     Task("Docking-v0", "angles", "open", Docking, 50, lambda: dock),
+    Task("Attitude-v0", "angles", "open", Attitude, 40, lambda: turn_in_space),
 )
