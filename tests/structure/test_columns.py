@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.columns import find_controlled_columns, find_differences, find_goal_copies, find_units
+from hindsight_rl.structure.columns import find_differences, find_goal_copies, find_units
+from hindsight_rl.structure.controlled import find_controlled_columns
 from hindsight_rl.structure.steps import Steps, standardize
 
 
@@ -112,7 +113,7 @@ def test_what_actions_move_for_certain_is_controlled_though_they_explain_little_
     assert not found.clear
 
 
-def test_what_a_controller_steers_to_the_place_of_an_action():
+def test_an_action_may_be_a_target_position():
     """In each step it goes half of the way."""
 
     def make_columns(actions, rng):
@@ -122,5 +123,5 @@ def test_what_a_controller_steers_to_the_place_of_an_action():
         return (np.array(place),)
 
     found = find_controlled_columns(played(make_columns))
-    assert found.effect_on((0,))[:, 0] == pytest.approx([0, 0.5])
-    assert found.drift_of((0,))[:, 0] == pytest.approx([-0.5, 0])
+    assert found.effect[:, 0] == pytest.approx([0, 0.5])
+    assert found.drift[:, 0] == pytest.approx([-0.5, 0])

@@ -36,7 +36,7 @@ class Sloping(Pusher):
 
 
 class Steered(Pusher):
-    """An action is the place that the tool steers to."""
+    """An action is a target position of the tool."""
 
     def step(self, action):
         super().step(4 * (0.8 * action - self.tool))
@@ -144,13 +144,13 @@ def test_a_mirror_that_fails_only_beyond_the_goals_holds():
     assert [symmetry.holds for symmetry in structure.symmetries] == [True, True, True]
 
 
-def test_positions_stay_visible_where_actions_are_places():
+def test_positions_stay_visible_where_actions_are_target_positions():
     """Mirrors hold, but the action that moves the tool by so much depends on where the tool is."""
     structure = structure_of(world=Steered(0))[0]
     assert [symmetry.holds for symmetry in structure.symmetries] == [True] * 3
-    assert structure.places == (*COLUMNS["tool"], *COLUMNS["object"])
-    assert not set(structure.places) & set(structure.hidden)
-    assert any("positions 0, 1, 2, 3 together are shown" in str(found) for found in explain_findings(structure))
+    assert structure.positions == (*COLUMNS["tool"], *COLUMNS["object"])
+    assert not set(structure.positions) & set(structure.hidden)
+    assert any("positions 0, 1, 2, 3 are shown" in str(found) for found in explain_findings(structure))
 
 
 def test_a_false_mirror_does_not_hold():

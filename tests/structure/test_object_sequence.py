@@ -97,7 +97,7 @@ def test_objects_are_exchanged_only_if_rewards_ignore_it():
     assert not ignores_exchange(other_reward, episodes, 2)
 
 
-def test_places_are_hidden_and_the_gaps_are_not(inferred):
+def test_positions_are_hidden_and_the_gaps_are_not(inferred):
     hidden = set(options_of(inferred[0])["hidden_observation"])
     assert hidden >= {*COLUMNS["tool"], *COLUMNS["objects"]}
     assert not hidden & set(COLUMNS["gaps"])

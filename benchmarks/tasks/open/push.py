@@ -107,10 +107,10 @@ def push_with_arm(observation: Observation) -> Array:
 
 
 class TorqueArm(ArmPuck):
-    """The same arm, driven by torques: a speed decays by a sixth in each step."""
+    """The arm of `ArmPuck`, driven by torques. A speed decays by a sixth in each step."""
 
     def move(self, action: Array) -> None:
-        """Speed the joints up; a joint stops at its limit. Move the puck out of the tip's way, in two halves of a step."""
+        """Accelerate the joints; they stop at their limits. Move the puck out of the tip's way, in two halves of a step."""
         self.turn = np.clip(KEPT * self.turn + TORQUE * action, -MOST_TURN, MOST_TURN)
         for _ in range(2):
             wanted = self.angles + self.turn / 2

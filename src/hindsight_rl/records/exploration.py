@@ -9,6 +9,13 @@ import numpy as np
 from ..task_structure.affine import AffineColumns
 from . import Array
 
+Rows = tuple[tuple[float, ...], ...]
+
+
+def as_rows(matrix: Array) -> Rows:
+    """Return a matrix as plain data."""
+    return tuple(map(tuple, matrix.tolist()))
+
 
 @dataclass(frozen=True)
 class Probing:
@@ -16,15 +23,19 @@ class Probing:
 
     tool: columns of the observation, the position of the tool in the units of the goal.
     objects: positions of the objects, at least one. The tool is steered to one after another, in random order.
-    steer: the action for a wanted change of the tool's position, one row per entry of the action.
+    effect: change of the tool's position per unit of action, (action size, axes).
     drift: how each position of the tool changes with an action of 0, (axes, 2): a factor of the position, and a constant.
+    posture: columns on which the effect depends, in deviations from their mean; there may be none.
+    by_posture: what each of them adds to the effect, (posture columns, action size, axes).
     reach: usual distance between tool and object when the object begins to move.
     """
 
     tool: AffineColumns
     objects: tuple[AffineColumns, ...]
-    steer: tuple[tuple[float, ...], ...]
-    drift: tuple[tuple[float, ...], ...]
+    effect: Rows
+    drift: Rows
+    posture: AffineColumns
+    by_posture: tuple[Rows, ...]
     reach: float
 
 

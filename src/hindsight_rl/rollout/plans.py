@@ -12,6 +12,7 @@ from ..task_structure.affine import AffineColumns
 from ..task_structure.state_planner import StatePlanner, TabularModel
 from ..task_structure.waypoints import Waypoints
 
+WEAK = 0.2  # of the strongest effect of actions: what moves the tool less is not used to steer it
 NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range
 OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offset, and the distance at which it is met
 ANOTHER_OBJECT = 0.2  # probability that another object is sought when a target is met
@@ -35,8 +36,8 @@ class ProbingActor:
 
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
         self._probing, self._rng = probing, rng
-        self._steer, drift = np.array(probing.steer), np.array(probing.drift)
-        self._drift_factor, self._drift_constant = drift.T
+        self._effect, self._by_posture = np.array(probing.effect), np.array(probing.by_posture)
+        self._drift_factor, self._drift_constant = np.array(probing.drift).T
         self._low, self._high = action.bounds()
         self._dtype = action.dtype
         self._offset = self._draw_offset()
@@ -49,6 +50,13 @@ class ProbingActor:
     def _draw_offset(self) -> Array:
         return self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._probing.reach
 
+    def _steer(self, seen: Array) -> Array:
+        """Return the matrix (action size, axes) that makes an action of a wanted change of the tool's position."""
+        effect = self._effect
+        if self._probing.posture.columns:
+            effect = effect + np.tensordot(self._probing.posture.of(seen), self._by_posture, 1)
+        return np.linalg.pinv(effect.T, rcond=WEAK)
+
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
         seen = np.asarray(observation["observation"], np.float64).ravel()
@@ -60,7 +68,7 @@ class ProbingActor:
                 self._object = self._draw_object()
         width = (self._high - self._low).ravel() / 2
         wanted = gap - (self._drift_factor * tool + self._drift_constant)
-        action: Array = self._steer @ wanted + self._rng.normal(size=len(self._steer)) * NOISE * width
+        action: Array = self._steer(seen) @ wanted + self._rng.normal(size=len(width)) * NOISE * width
         return np.clip(action.reshape(self._low.shape), self._low, self._high).astype(self._dtype)
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from ..records import Array
 from ..task_structure.affine import AffineMap
 from ..task_structure.symmetries import Symmetry
-from .columns import ControlledColumns, Units
+from .columns import Units
 from .contact import Contact, is_at_task
+from .controlled import ControlledColumns
 from .model import informative_steps
 from .steps import LITTLE, MOSTLY, Steps, correlations
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences
@@ -46,7 +47,7 @@ class AxisSymmetries:
         digits = 4 - math.ceil(math.log10(steps.goal_std + 1e-12))  # of the size of the task, wherever it lies
         # where the tool starts; rounded, so that the symmetries form a finite group
         self._centre = centre_of(known, start.round(digits))
-        effect = controlled.effect_on(contact.axes)
+        effect = controlled.effect[:, controlled.at(contact.axes)]
         self._effect = effect / np.maximum(np.abs(effect).max(), 1e-300)  # (action size, axes)
         picked = informative_steps(steps)
         picked = picked[is_at_task(steps, contact)[picked]]
@@ -83,9 +84,9 @@ class AxisSymmetries:
     def _has_hand(self) -> bool:
         """Whether an action without an axis moves a visible column: a hand opens along one axis, so turns do not hold."""
         moves_tool = np.abs(self._effect).max(1) >= LITTLE
-        mover = np.abs(self._controlled.effect).argmax(0)
-        pairs = zip(self._controlled.columns, mover, strict=True)
-        return any(column in self._visible and not moves_tool[action] for column, action in pairs)
+        columns = [column for column in self._controlled.clear if column in self._visible]
+        movers = np.abs(self._controlled.effect[:, self._controlled.at(columns)]).argmax(0)
+        return not moves_tool[movers].all()
 
     def _goals_lie_around(self, axis: int) -> bool:
         """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""

@@ -1,17 +1,16 @@
-"""What single observation columns are: copies of the goal and their units, constants, differences, or moved by actions."""
+"""What single observation columns are: copies of the goal and their units, constants, or differences of others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 
 from ..records import Array
 from ..records.statistics import FLOAT32_ROUNDING
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import ERROR_RATE, HARDLY, LITTLE, Steps, correlations, explained_variance
+from .steps import HARDLY, Steps
 
 SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
@@ -47,37 +46,6 @@ class GoalCopies:
         pairs = ", ".join(f"column {column} = achieved_goal[{k}]" for k, column in found.items())
         noise = f", up to noise of {self.noise:.2g}" if self.noise else ""
         return f"{pairs} in {self.n_steps:,} of {self.n_steps:,} steps{noise}"
-
-
-@dataclass(frozen=True)
-class ControlledColumns:
-    """Columns that the action moves.
-
-    columns: ascending. r2: of the change of each that the action explains, cross-validated. effect: (action size, columns),
-    change of each column per unit of action. drift: (2, columns), its change with an action of 0: a factor of its value, as
-    where an action is the place that a controller steers to, and a constant.
-    """
-
-    columns: tuple[int, ...]
-    r2: tuple[float, ...]
-    effect: Array
-    drift: Array
-
-    @property
-    def clear(self) -> tuple[int, ...]:
-        """The columns whose change the action clearly explains."""
-        return tuple(column for column, r2 in zip(self.columns, self.r2, strict=True) if r2 >= LITTLE)
-
-    def effect_on(self, columns: Sequence[int]) -> Array:
-        """Return the effect on some of the columns, (action size, len(columns))."""
-        return self.effect[:, self._at(columns)]
-
-    def drift_of(self, columns: Sequence[int]) -> Array:
-        """Return the drift of some of the columns, (2, len(columns))."""
-        return self.drift[:, self._at(columns)]
-
-    def _at(self, columns: Sequence[int]) -> list[int]:
-        return [self.columns.index(column) for column in columns]
 
 
 @dataclass(frozen=True)
@@ -118,33 +86,6 @@ def find_constant_columns(steps: Steps) -> tuple[int, ...]:
     """Return the columns that have one value in all steps."""
     seen = np.concatenate([steps.observation, steps.next_observation])
     return tuple(np.flatnonzero(np.ptp(seen, axis=0) == 0).tolist())
-
-
-def find_controlled_columns(steps: Steps) -> ControlledColumns:
-    """Find the columns that the action moves, by what a column's change of the step before does not say of its next change.
-
-    A body that is driven by forces keeps its speed, and an object moves on after a push. Either linear regression on this
-    and the last action explains the rest, or the rest correlates with one of them for certain, as the position of an arm
-    in all its postures, or of a hand that a table stops in most steps.
-    """
-    change, actions = steps.change - steps.change.mean(0), np.column_stack([steps.action, steps.previous_action])
-    before = steps.of_step_before(change)
-    new = change - before * (before * change).sum(0) / np.maximum(np.square(before).sum(0), 1e-300)
-    r2 = explained_variance(actions, new, steps.episode)
-    columns = np.flatnonzero((r2 >= LITTLE) | _correlate_for_certain(new, actions, steps.episode)).tolist()
-    weights = np.zeros((steps.action.shape[1] + 2, len(columns)))
-    for k, column in enumerate(columns):
-        design = np.column_stack([steps.action, steps.observation[:, column], np.ones(len(steps))])
-        weights[:, k] = np.linalg.lstsq(design, steps.change[:, column], rcond=None)[0]
-    return ControlledColumns(tuple(columns), tuple(r2[columns].tolist()), weights[:-2], weights[-2:])
-
-
-def _correlate_for_certain(values: Array, signals: Array, episode: Array) -> Array:
-    """Return which columns (N, m) correlate with a signal (N, s) by more than a little, and not by chance, (m,) bool."""
-    each = np.stack([correlations(values[episode == k], signals[episode == k].T) for k in np.unique(episode)])
-    mean, error = each.mean(0), each.std(0, ddof=1) / np.sqrt(len(each))
-    largest_error = NormalDist().inv_cdf(1 - ERROR_RATE / each[0].size) * error
-    return np.asarray(((np.abs(mean) >= LITTLE) & (np.abs(mean) > largest_error)).any(1))
 
 
 def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
-from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, find_differences, listed
+from .columns import ColumnDifference, GoalCopies, Units, find_differences, listed
+from .controlled import ControlledColumns
 from .parts import AT_REST, Dimensions, Parts
 from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, Steps, correlations, standardize
 

@@ -36,16 +36,14 @@ def _groups(found: Structure) -> Iterator[Finding]:
         )
         for part in found.parts.parts
     ]
-    agent = list(found.controlled.clear)
     if found.contact is not None:
-        agent += found.contact.tool
         roles.append(
             ("gap columns", gap_columns(found.contact, found.differences), "they are the gap between tool and object")
         )
     roles += [
         ("constant columns", found.constant, "they never change"),
-        ("agent columns", agent, "the action explains how they change"),
-        ("other columns", tuple(rest), "neither the achieved goal, nor changed by the action at once"),
+        ("agent columns", found.controlled.columns, "actions move them"),
+        ("other columns", tuple(rest), "neither the achieved goal, nor moved by actions at once"),
     ]
     for name, columns, reason in roles:
         members = tuple(sorted(rest & {column for column in columns if column is not None}))
@@ -66,11 +64,11 @@ def _columns(found: Structure) -> Iterator[Finding]:
         else:
             reason = _why_uncertain(column, found, relevance) + _figures(loss)
             yield _tested("column", f"column {column}", verdict, reason, loss, 1, COLUMN_MARGIN)
-    if (loss := found.without_places) is not None:
-        name, suffice = f"positions {listed(found.places)} together", loss.is_below(SYMMETRY_MARGIN, 1)
-        reason = loss.explain("without", "with", SYMMETRY_MARGIN, 1)
-        verdict = "are not needed, as their differences suffice" if suffice else "are shown"
-        yield _tested("column", name, verdict, reason, loss, 1, SYMMETRY_MARGIN)
+    if (loss := found.without_positions) is not None:
+        verdict = "are not needed" if loss.is_below(SYMMETRY_MARGIN, 1) else "are shown"
+        reason = f"beside the gaps between them, {loss.explain('without', 'with', SYMMETRY_MARGIN, 1)}"
+        low, high = loss.interval(1)
+        yield Finding("column", f"positions {listed(found.positions)}", verdict, reason, (), loss.mean, low, high)
     if relevance.together is not None:
         name, loss = f"these {len(relevance.needless)} columns together", relevance.together
         reason = f"columns {listed(relevance.needless)}, {_figures(loss)}"

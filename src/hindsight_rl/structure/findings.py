@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from ..options import Choice, Feature
-from ..records.exploration import Probing
-from .columns import ColumnDifference, ControlledColumns, GoalCopies, Units, listed
+from ..records.exploration import Probing, as_rows
+from .columns import ColumnDifference, GoalCopies, Units, listed
 from .contact import Contact, ObjectSequence, missing_differences
+from .controlled import ControlledColumns
 from .model import Difference, Relevance
 from .parts import Parts, Workspace
 from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
@@ -32,8 +31,8 @@ class Structure:
     action_range: whether a fraction of the range suffices, in a task without an object whose goals are far away; None: not
         tested.
     symmetries: that were tested; none if too little was seen for that.
-    places: positions along axes of which a mirror holds. without_places: how much worse networks predict that see only the
-        gaps between them, and no needless columns; None: not tested.
+    positions: of tool and objects along axes of which a mirror holds. without_positions: how much worse networks predict
+        that see only the gaps between them; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     n_onsets: number of random episodes in which the goal began to move.
@@ -55,8 +54,8 @@ class Structure:
     workspace: Workspace | None = None
     hidden: tuple[int, ...] = ()
     symmetries: tuple[SymmetryVerdict, ...] = ()
-    places: tuple[int, ...] = ()
-    without_places: Difference | None = None
+    positions: tuple[int, ...] = ()
+    without_positions: Difference | None = None
     action_range: ActionRange | None = None
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
@@ -162,9 +161,9 @@ class Structure:
 
     def _why_hidden(self, relevance: Relevance) -> str:
         reasons = [f"columns {listed(self.constant)} are constant"] if self.constant else []
-        if self.without_places is not None and set(self.places) <= set(self.hidden):
-            figures = f"without them the held-out error changes by {self.without_places}"
-            reasons.append(f"columns {listed(self.places)} are positions along axes of mirrors: {figures}")
+        if self.without_positions is not None and set(self.positions) <= set(self.hidden):
+            figures = f"without them the held-out error changes by {self.without_positions}"
+            reasons.append(f"columns {listed(self.positions)} are positions along axes of mirrors: {figures}")
         tested = [c for c in self.hidden if c in relevance.without]
         return "; ".join([*reasons, relevance.evidence(tested)] if tested else reasons)
 
@@ -198,10 +197,14 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
 
 
 def _steer(found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int]], reach: float) -> Probing:
-    """Return a plan that steers by the pseudo-inverse of the effect of actions on the tool, a linear regression."""
-    steer = np.linalg.pinv(found.controlled.effect_on(tool).T)  # (action size, goal size)
-    drift = found.controlled.drift_of(tool).T
-    columns = tuple(map(found.units.of, objects))
+    controlled, units = found.controlled, found.units
+    at, posture = controlled.at(tool), controlled.posture
     return Probing(
-        found.units.of(tool), columns, tuple(map(tuple, steer.tolist())), tuple(map(tuple, drift.tolist())), reach
+        tool=units.of(tool),
+        objects=tuple(map(units.of, objects)),
+        effect=as_rows(controlled.effect[:, at]),
+        drift=as_rows(controlled.drift[:, at].T),
+        posture=posture.after(units.of(posture.columns)),
+        by_posture=tuple(map(as_rows, controlled.by_posture[:, :, at])),
+        reach=reach,
     )

@@ -16,7 +16,6 @@ from .columns import (
     GoalCopies,
     Units,
     find_constant_columns,
-    find_controlled_columns,
     find_differences,
     find_goal_copies,
     find_units,
@@ -32,6 +31,7 @@ from .contact import (
     guess_tools,
     measure_sequence,
 )
+from .controlled import find_controlled_columns
 from .findings import Structure
 from .mirrors import Mirrors
 from .model import ColumnTest
@@ -55,9 +55,9 @@ def infer_structure(
     """Infer the structure of a task from its steps; a pure function of arrays.
 
     episodes: with random actions, which say how the world moves by itself. probing: with actions that seek contact
-    (`plan_probing`); without them only what random actions show is used. shown: columns not to hide, unless they are
-    positions along axes of which a mirror holds. compute_reward: of the task; it shows when one of several objects is
-    placed, and how far from a success most starts are.
+    (`plan_probing`); without them only what random actions show is used.
+    shown: columns not to hide, unless they are positions along axes of mirrors, and networks predict as well without them.
+    compute_reward: of the task; it shows when one of several objects is placed, and how far from a success most starts are.
     known: symmetries that held before; they hold until they are refuted.
     hidden: columns that the networks do not see, if that is decided. Symmetries must then hold for all others. None: those
         that turn out to be needless.
@@ -79,6 +79,13 @@ def infer_structure(
     if parts.has_object and copies.is_complete:
         sequence = find_sequence(steps, parts, copies, controlled, units)
         guesses = () if sequence else guess_tools(steps, parts, copies, controlled, units)
+        if sequence is None:
+            in_postures = find_controlled_columns(random_steps, in_postures=True)
+            sequence = find_sequence(steps, parts, copies, in_postures, units)
+            if sequence is not None:
+                controlled, guesses = in_postures, ()
+            elif not guesses:
+                controlled, guesses = in_postures, guess_tools(steps, parts, copies, in_postures, units)
     held = [Symmetry.parse(text, spec) for text in known]
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
@@ -163,18 +170,18 @@ def _with_contact(
     if is_whole:
         symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, known).find())
     needless = set(range(steps.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
-    places = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
-    # an action may be the place that a controller steers to, or a spring may pull: then more than gaps matters
-    without_places = test.without([*relevance.needless, *places]) if places else None
-    if without_places is not None and without_places.is_below(SYMMETRY_MARGIN, 1):
-        needless |= set(places)
+    positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
+    without_positions = None
+    if positions and test.knows_something:  # an action may be a target position, or a spring may pull: gaps are not enough
+        without_positions = test.without(positions, relevance.needless)
+        needless |= set(positions if without_positions.is_below(SYMMETRY_MARGIN, 1) else ())
     return replace(
         found,
         relevance=relevance,
         hidden=tuple(sorted(needless)),
         symmetries=symmetries,
-        places=tuple(places),
-        without_places=without_places,
+        positions=tuple(positions),
+        without_positions=without_positions,
     )
 
 

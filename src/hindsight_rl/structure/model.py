@@ -15,7 +15,7 @@ import numpy as np
 
 from ..records import Array
 from .contact import Contact
-from .steps import ERROR_RATE, HELD_OUT, MOST_DEVIATIONS, Steps, at_equal_intervals
+from .steps import ERROR_RATE, HELD_OUT, LITTLE, MOST_DEVIATIONS, Steps, at_equal_intervals
 
 WIDTH, BATCH, UPDATES, LEARNING_RATE, WEIGHT_DECAY = 64, 256, 800, 2e-3, 0.1  # about a second; more change no verdict
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
@@ -128,10 +128,14 @@ class DisplacementModel:
             losses.append(self._losses(inputs, self.targets))
         return self._difference(np.mean(losses, axis=0))
 
-    def fitted_without(self, columns: Array | list[int]) -> Difference:
-        """Return how the loss differs if networks never see some inputs: others may say the same."""
+    def fitted_without(self, columns: Array | list[int]) -> DisplacementModel:
+        """Return a model whose networks never see some inputs: others may say the same."""
         seen = np.setdiff1d(np.arange(self.inputs.shape[1]), columns)
-        return self._difference(DisplacementModel(self.inputs[:, seen], self.targets, self._episode)._loss)
+        return DisplacementModel(self.inputs[:, seen], self.targets, self._episode)
+
+    def difference_to(self, other: DisplacementModel) -> Difference:
+        """Return how the loss of another model of the same steps differs."""
+        return self._difference(other._loss)
 
     def _difference(self, losses: Array) -> Difference:
         """losses: (episodes,)."""
@@ -271,6 +275,7 @@ class ColumnTest:
 
     def __init__(self, steps: Steps, contact: Contact, columns: Sequence[int]) -> None:
         self._steps, self._contact, self._columns = steps, contact, list(columns)
+        self._fitted: dict[tuple[int, ...], DisplacementModel] = {}  # by the columns that they do not see
 
     @cached_property
     def _model(self) -> DisplacementModel:
@@ -279,9 +284,23 @@ class ColumnTest:
         inputs = inputs_of(seen, action, self._columns, contact.tool, contact.object_columns)
         return DisplacementModel(inputs, displacements(steps, contact)[picked], steps.episode[picked])
 
-    def without(self, columns: Sequence[int]) -> Difference:
-        """Return how the held-out loss differs in networks that never see some columns. The gaps to the tool are seen."""
-        return self._model.fitted_without(self._at(columns))
+    def without(self, columns: Sequence[int], hidden: Sequence[int] = ()) -> Difference:
+        """Return how the held-out loss differs in networks that never see some columns. The gaps to the tool are seen.
+
+        hidden: columns that networks do not see with these columns either.
+        """
+        return self._fitted_without(hidden).difference_to(self._fitted_without([*columns, *hidden]))
+
+    @property
+    def knows_something(self) -> bool:
+        """Whether networks that see all columns explain more than a little of what happens."""
+        return self._model.unexplained <= 1 - LITTLE
+
+    def _fitted_without(self, columns: Sequence[int]) -> DisplacementModel:
+        key = tuple(sorted(columns))
+        if key not in self._fitted:
+            self._fitted[key] = self._model.fitted_without(self._at(key)) if key else self._model
+        return self._fitted[key]
 
     def relevance(self, candidates: Sequence[int]) -> Relevance:
         """Find the columns without which networks predict what happens as well. candidates: columns that may be hidden.

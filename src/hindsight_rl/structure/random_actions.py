@@ -25,8 +25,8 @@ WINDOW_STEPS = 10  # steps, in which the displacements of single steps add up or
 class Inertia:
     """correlation: of successive displacements, without their mean in each episode, -1 to 1.
 
-    steps_to_goal: at the speed that 5 % of the random steps exceed; at most as many steps as were made. Both are those of
-        the dimension of the goal that takes the most steps.
+    steps_to_goal: at the speed that 5 % of the random steps exceed; the number of these steps if nothing moved. Both are
+        those of the dimension of the goal that takes the most steps.
     starts_apart: mean distance between the starts of episodes, relative to that between start and goal.
     has_speed: whether a dimension of the goal is the speed of another. A path between positions does not say then how a
         state is reached: a car that must take a run-up first moves away from its goal.
@@ -67,7 +67,7 @@ def measure_inertia(steps: Steps) -> Inertia:
     displacement, start = steps.next_achieved_goal - steps.achieved_goal, steps.starts_episode
     distance = np.abs(steps.desired_goal - steps.achieved_goal)[start].mean(0)
     speed = np.quantile(np.abs(displacement), 0.95, axis=0)
-    needed = distance / np.maximum(speed, np.maximum(distance, 1e-12) / len(steps))
+    needed = np.where(speed > 0, distance / np.where(speed > 0, speed, 1.0), len(steps))
     slowest = int(needed.argmax())
     starts, length = (
         steps.achieved_goal[start],

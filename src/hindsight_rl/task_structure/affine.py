@@ -44,6 +44,12 @@ class AffineColumns:
         terms = zip(self.columns, self.factor, self.offset, strict=True)
         return ",".join(affine_text("o", column, factor, offset) for column, factor, offset in terms)
 
+    def after(self, inner: AffineColumns) -> AffineColumns:
+        """Return the same of columns that are affine functions themselves. inner: of the same columns, in their order."""
+        pairs = list(zip(self.factor, self.offset, inner.factor, inner.offset, strict=True))
+        factor, offset = tuple(f * g for f, _, g, _ in pairs), tuple(f * b + c for f, c, _, b in pairs)
+        return AffineColumns(self.columns, factor, offset)
+
     @cached_property
     def index(self) -> Array:
         """Return the columns as an array, which selects them faster."""

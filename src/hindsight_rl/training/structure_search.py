@@ -196,7 +196,7 @@ class StructureSearch:
 
     def _learn(self, run: RunState, found: Structure) -> None:
         """Begin to learn with what was found. If a later look found no contact, keep what was found before."""
-        self.state.phase = "learning"
+        self.state.phase, self.state.probing, self.state.guesses = "learning", None, ()
         self._schedule(run)
         if found.contact is not None or not self.state.found.structure:
             self._take(run, found)

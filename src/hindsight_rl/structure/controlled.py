@@ -1,0 +1,93 @@
+"""Which observation columns actions move, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from ..records import Array
+from ..task_structure.affine import AffineColumns
+from .steps import ERROR_RATE, LITTLE, Steps, correlations, explained_variance
+
+
+@dataclass(frozen=True, eq=False)
+class ControlledColumns:
+    """Columns that the action moves.
+
+    columns: ascending. r2: of the change of each that the action explains, cross-validated.
+    effect: (action size, columns), change of each column per unit of action.
+    drift: (2, columns), change with an action of 0: a factor of the column's value, as where an action is a target
+        position, and a constant.
+    posture: columns on which the effect depends, in deviations from their mean; none if it is the same everywhere.
+    by_posture: (posture columns, action size, columns), what each deviation adds to the effect.
+    """
+
+    columns: tuple[int, ...]
+    r2: tuple[float, ...]
+    effect: Array
+    drift: Array
+    posture: AffineColumns
+    by_posture: Array
+
+    @property
+    def clear(self) -> tuple[int, ...]:
+        """The columns whose change the action clearly explains."""
+        return tuple(column for column, r2 in zip(self.columns, self.r2, strict=True) if r2 >= LITTLE)
+
+    def at(self, columns: Sequence[int]) -> list[int]:
+        """Return where some of the columns stand in the arrays."""
+        return [self.columns.index(column) for column in columns]
+
+
+def find_controlled_columns(steps: Steps, in_postures: bool = False) -> ControlledColumns:
+    """Find the columns that the action moves.
+
+    First the part of a column's change that its change in the step before predicts is left out: a driven body keeps its
+    speed, and a pushed object moves on. A column counts if linear regression on this action and the one before explains at
+    least LITTLE of the rest, cross-validated. It also counts if the rest correlates with one of them, on average over
+    episodes by at least LITTLE, and significantly: a table may stop a hand in most steps.
+    in_postures: the effect of an action may depend on other columns, as the joints of an arm or the heading of a car. Then
+        products of actions and columns take part.
+    """
+    posture, deviations = _posture(steps) if in_postures else (AffineColumns.plain(()), np.zeros((len(steps), 0)))
+    products = (deviations[:, :, None] * steps.action[:, None]).reshape(len(steps), -1)
+    actions = np.column_stack([steps.action, steps.previous_action])
+    change = steps.change - steps.change.mean(0)
+    before = steps.of_step_before(change)
+    alone = explained_variance(np.zeros((len(steps), 0)), change, steps.episode, before)
+    r2 = explained_variance(np.column_stack([actions, products]), change, steps.episode, before)
+    r2 = (r2 - alone) / np.maximum(1 - alone, 1e-12)
+    kept = (before * change).sum(0) / np.maximum(np.square(before).sum(0), 1e-300)
+    is_significant = _correlate_significantly(change - kept * before, actions, steps.episode)
+    columns = np.flatnonzero((r2 >= LITTLE) | is_significant).tolist()
+    inputs = np.column_stack([steps.action, products])
+    weights = np.zeros((inputs.shape[1] + 2, len(columns)))
+    for k, column in enumerate(columns):
+        design = np.column_stack([inputs, steps.observation[:, column], np.ones(len(steps))])
+        weights[:, k] = np.linalg.lstsq(design, steps.change[:, column], rcond=None)[0]
+    effects = weights[:-2].reshape(1 + len(posture.columns), steps.action.shape[1], len(columns))
+    return ControlledColumns(tuple(columns), tuple(r2[columns].tolist()), effects[0], weights[-2:], posture, effects[1:])
+
+
+def _posture(steps: Steps) -> tuple[AffineColumns, Array]:
+    """Return the columns that vary as deviations from their mean, in standard deviations, and these of each step."""
+    columns = np.flatnonzero(np.ptp(steps.observation, axis=0) > 0)
+    mean, std = steps.observation[:, columns].mean(0), steps.observation[:, columns].std(0)
+    posture = AffineColumns(tuple(columns.tolist()), tuple((1 / std).tolist()), tuple((-mean / std).tolist()))
+    return posture, (steps.observation[:, columns] - mean) / std
+
+
+def _correlate_significantly(values: Array, signals: Array, episode: Array) -> Array:
+    """Return which columns (N, m) correlate with a signal (N, s) by more than a little, and not by chance, (m,) bool.
+
+    The standard error is that over episodes, or that of as many independent steps if that is larger: a few episodes may
+    agree by chance.
+    """
+    each = np.stack([correlations(values[episode == k], signals[episode == k].T) for k in np.unique(episode)])
+    mean, error = each.mean(0), each.std(0, ddof=1) / np.sqrt(len(each))
+    error = np.maximum(error, 1 / np.sqrt(max(len(values) - len(each), 1)))
+    largest_error = NormalDist().inv_cdf(1 - ERROR_RATE / 2 / each[0].size) * error
+    return np.asarray(((np.abs(mean) >= LITTLE) & (np.abs(mean) > largest_error)).any(1))
