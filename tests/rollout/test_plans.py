@@ -1,9 +1,12 @@
 """Episodes that seek one position after another."""
 
 import numpy as np
+import pytest
 
 from hindsight_rl.records import ArraySpec, Episode
-from hindsight_rl.rollout.plans import LARGEST_OFFSET, STILL, ExploringActor, OptimisticActor, SeekingActor
+from hindsight_rl.records.exploration import Probing
+from hindsight_rl.rollout.plans import LARGEST_OFFSET, STILL, ExploringActor, OptimisticActor, ProbingActor, SeekingActor
+from hindsight_rl.task_structure.affine import AffineColumns
 from hindsight_rl.task_structure.rules import Rules
 from hindsight_rl.task_structure.state_planner import StatePlanner, TabularModel
 from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
@@ -92,3 +95,29 @@ def test_an_episode_that_follows_rules_acts_for_the_goal_or_else_near_it():
     assert to_the_goal == [4, 4, 4]
     beyond = actions(9, [0, 1, *[2] * 200])
     assert 60 < sum(each == 3 for each in beyond) < 140  # near it or anywhere, then at random
+
+
+def probing_action(seen, **changed):
+    """The mean of many actions of a plan: the tool is column 0, the object column 1, and columns 2 and 3 are a heading."""
+    nothing = AffineColumns.plain(())
+    plan = {"effect": ((0.5,), (0.0,)), "drift": ((0.0, 0.0),), "posture": nothing, "by_posture": (), "reach": 1e-6}
+    probing = Probing(AffineColumns.plain((0,)), (AffineColumns.plain((1,)),), **plan | changed)
+    act = ProbingActor(probing, ArraySpec((2,), "float64", (-9.0, -9.0), (9.0, 9.0)), np.random.default_rng(0))
+    return np.mean([act({"observation": np.array(seen)}) for _ in range(20_000)], axis=0)
+
+
+def test_the_tool_is_steered_by_the_inverse_of_what_actions_do():
+    """By hand: the gap is 1, of which an action makes 0.5; the second entry of the action has no effect."""
+    assert probing_action([0.0, 1.0]) == pytest.approx([2, 0], abs=0.1)
+
+
+def test_where_an_action_is_a_target_position_the_tool_is_held_against_its_drift():
+    """With no action the tool at 1 would go back by 0.25 * 1 + 0.25, so an action of 1 keeps it where the object is."""
+    assert probing_action([1.0, 1.0], drift=((-0.25, -0.25),)) == pytest.approx([1, 0], abs=0.1)
+
+
+def test_the_effect_of_actions_may_depend_on_the_posture():
+    """The first entry of an action moves the tool by the cosine, the second by the sine of the heading: here (0, -0.5)."""
+    posture, by_posture = AffineColumns.plain((2, 3)), (((1.0,), (0.0,)), ((0.0,), (1.0,)))
+    plan = {"effect": ((0.0,), (0.0,)), "posture": posture, "by_posture": by_posture}
+    assert probing_action([0.0, 1.0, 0.0, -0.5], **plan) == pytest.approx([0, -2], abs=0.1)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from hindsight_rl.structure.columns import find_differences, find_goal_copies, find_units
-from hindsight_rl.structure.controlled import find_controlled_columns
 from hindsight_rl.structure.steps import Steps, standardize
 
 
@@ -67,61 +66,3 @@ def test_columns_are_standardized_in_any_unit_and_rounding_is_no_signal(unit):
     values = unit * np.array([[1.0, 3.0, 0.0], [3.0, 3.0 + 1e-7, 0.0]])
     assert standardize(values)[:, 0] == pytest.approx([-1, 1], abs=1e-5)
     assert np.abs(standardize(values)[:, 1:]).max() < 0.05
-
-
-def played(make_columns, n_episodes=8, length=50):
-    """Steps of random episodes; make_columns(actions (length, 2), rng) -> columns of the observation, length + 1 each."""
-    rng, each = np.random.default_rng(0), []
-    for number in range(n_episodes):
-        actions = rng.uniform(-1, 1, (length, 2))
-        seen = np.stack(make_columns(actions, rng), 1)
-        each.append((seen[:-1], actions, seen[1:], np.full(length, number)))
-    before, action, after, episode = map(np.concatenate, zip(*each, strict=True))
-    goal = np.zeros((len(action), 1))
-    return Steps(before, action, after, goal, goal, goal, episode)
-
-
-def driven(force, kept):
-    """Positions, one more than forces, of a body that keeps a part of its speed in each step."""
-    speed, place = 0.0, [0.0]
-    for each in force:
-        speed = kept * speed + each
-        place.append(place[-1] + speed)
-    return np.array(place)
-
-
-def test_what_forces_move_is_controlled_and_what_slides_on_is_not():
-    def make_columns(actions, rng):
-        pushes = np.where(rng.random(len(actions)) < 0.03, actions[:, 1], 0.0)
-        return driven(actions[:, 0], 0.95), driven(pushes, 0.95), driven(rng.normal(size=len(actions)), 0.0)
-
-    found = find_controlled_columns(played(make_columns))
-    assert found.columns == found.clear == (0,)
-    assert found.effect[:, 0] == pytest.approx([1, 0], abs=0.1)
-
-
-def test_what_actions_move_for_certain_is_controlled_though_they_explain_little_of_it():
-    """A hand on a table sinks no further, so in most steps its height stays, and now and then something else moves it."""
-
-    def make_columns(actions, rng):
-        lift = np.where(rng.random(len(actions)) < 0.5, 0.3 * actions[:, 0], 0.0) + rng.normal(size=len(actions)) * 0.3
-        return driven(lift, 0.0), driven(rng.normal(size=len(actions)), 0.0)
-
-    found = find_controlled_columns(played(make_columns, n_episodes=20))
-    assert found.columns == (0,)
-    assert found.r2[0] < 0.2
-    assert not found.clear
-
-
-def test_an_action_may_be_a_target_position():
-    """In each step it goes half of the way."""
-
-    def make_columns(actions, rng):
-        place = [0.5]
-        for target in actions[:, 1]:
-            place.append(place[-1] + 0.5 * (target - place[-1]))
-        return (np.array(place),)
-
-    found = find_controlled_columns(played(make_columns))
-    assert found.effect[:, 0] == pytest.approx([0, 0.5])
-    assert found.drift[:, 0] == pytest.approx([-0.5, 0])

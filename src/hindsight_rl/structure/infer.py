@@ -31,11 +31,11 @@ from .contact import (
     guess_tools,
     measure_sequence,
 )
-from .controlled import find_controlled_columns
+from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
 from .mirrors import Mirrors
 from .model import ColumnTest
-from .parts import find_parts, find_workspace
+from .parts import Parts, find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, find_success_distance, ignores_exchange
@@ -72,20 +72,8 @@ def infer_structure(
     units = find_units(steps)
     steps, random_steps = (units.apply(each) for each in (steps, replace(random_steps, noise=noise)))
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
-    controlled, inertia = find_controlled_columns(random_steps), measure_inertia(random_steps)
-    parts = find_parts(steps, random_steps)
-    sequence: ObjectSequence | None = None
-    guesses: tuple[tuple[int, ...], ...] = ()
-    if parts.has_object and copies.is_complete:
-        sequence = find_sequence(steps, parts, copies, controlled, units)
-        guesses = () if sequence else guess_tools(steps, parts, copies, controlled, units)
-        if sequence is None:
-            in_postures = find_controlled_columns(random_steps, in_postures=True)
-            sequence = find_sequence(steps, parts, copies, in_postures, units)
-            if sequence is not None:
-                controlled, guesses = in_postures, ()
-            elif not guesses:
-                controlled, guesses = in_postures, guess_tools(steps, parts, copies, in_postures, units)
+    parts, inertia = find_parts(steps, random_steps), measure_inertia(random_steps)
+    controlled, sequence, guesses = _look_for_contact(steps, random_steps, parts, copies, units)
     held = [Symmetry.parse(text, spec) for text in known]
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
@@ -107,6 +95,29 @@ def infer_structure(
         return found
     everything = [*episodes, *later]
     return _with_probing(found, sequence, everything, probing, noise, shown, compute_reward, held, hidden)
+
+
+def _look_for_contact(
+    steps: Steps, random_steps: Steps, parts: Parts, copies: GoalCopies, units: Units
+) -> tuple[ControlledColumns, ObjectSequence | None, tuple[tuple[int, ...], ...]]:
+    """Return what actions move, what touches the objects, and without that columns that may be the tool.
+
+    The effect of actions depends on the posture only if no tool is found otherwise.
+    """
+    controlled = find_controlled_columns(random_steps)
+    if not parts.has_object or not copies.is_complete:
+        return controlled, None, ()
+    sequence = find_sequence(steps, parts, copies, controlled, units)
+    if sequence is not None:
+        return controlled, sequence, ()
+    in_postures = find_controlled_columns(random_steps, in_postures=True)
+    sequence = find_sequence(steps, parts, copies, in_postures, units)
+    guesses = guess_tools(steps, parts, copies, controlled, units)
+    if sequence is not None or not guesses:
+        controlled = in_postures
+    if sequence is None and not guesses:
+        guesses = guess_tools(steps, parts, copies, in_postures, units)
+    return controlled, sequence, () if sequence else guesses
 
 
 def _with_probing(
