@@ -10,7 +10,9 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.affine import AffineColumns
-from .steps import ERROR_RATE, LITTLE, Steps, correlations, explained_variance
+from .steps import ERROR_RATE, LITTLE, Steps, correlations, explained_variance, regress
+
+STEPS_PER_INPUT = 4  # at least so many steps for each product of a column and an action: fewer fit anything
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +54,7 @@ def find_controlled_columns(steps: Steps, in_postures: bool = False) -> Controll
     in_postures: the effect of an action may depend on other columns, as the joints of an arm or the heading of a car. Then
         products of actions and columns take part.
     """
-    posture, deviations = _posture(steps) if in_postures else (AffineColumns.plain(()), np.zeros((len(steps), 0)))
+    posture, deviations = _posture(steps, most=len(steps) // STEPS_PER_INPUT if in_postures else 0)
     products = (deviations[:, :, None] * steps.action[:, None]).reshape(len(steps), -1)
     actions = np.column_stack([steps.action, steps.previous_action])
     change = steps.change - steps.change.mean(0)
@@ -63,18 +65,21 @@ def find_controlled_columns(steps: Steps, in_postures: bool = False) -> Controll
     kept = (before * change).sum(0) / np.maximum(np.square(before).sum(0), 1e-300)
     is_significant = _correlate_significantly(change - kept * before, actions, steps.episode)
     columns = np.flatnonzero((r2 >= LITTLE) | is_significant).tolist()
-    inputs = np.column_stack([steps.action, products])
-    weights = np.zeros((inputs.shape[1] + 2, len(columns)))
-    for k, column in enumerate(columns):
-        design = np.column_stack([inputs, steps.observation[:, column], np.ones(len(steps))])
-        weights[:, k] = np.linalg.lstsq(design, steps.change[:, column], rcond=None)[0]
-    effects = weights[:-2].reshape(1 + len(posture.columns), steps.action.shape[1], len(columns))
-    return ControlledColumns(tuple(columns), tuple(r2[columns].tolist()), effects[0], weights[-2:], posture, effects[1:])
+    inputs, targets = np.column_stack([steps.action, products]), steps.change[:, columns]
+    weights, own = regress(inputs, targets, steps.observation[:, columns])
+    effects = weights[:-1].reshape(1 + len(posture.columns), steps.action.shape[1], len(columns))
+    drift = np.stack([own, weights[-1]])
+    return ControlledColumns(tuple(columns), tuple(r2[columns].tolist()), effects[0], drift, posture, effects[1:])
 
 
-def _posture(steps: Steps) -> tuple[AffineColumns, Array]:
-    """Return the columns that vary as deviations from their mean, in standard deviations, and these of each step."""
+def _posture(steps: Steps, most: int) -> tuple[AffineColumns, Array]:
+    """Return the columns that vary as deviations from their mean, in standard deviations, and these of each step.
+
+    None if there were more than `most` products of them and actions.
+    """
     columns = np.flatnonzero(np.ptp(steps.observation, axis=0) > 0)
+    if len(columns) * steps.action.shape[1] > most:
+        columns = columns[:0]
     mean, std = steps.observation[:, columns].mean(0), steps.observation[:, columns].std(0)
     posture = AffineColumns(tuple(columns.tolist()), tuple((1 / std).tolist()), tuple((-mean / std).tolist()))
     return posture, (steps.observation[:, columns] - mean) / std

@@ -175,22 +175,32 @@ def measure_noise(steps: Steps) -> Array | None:
     return np.where(is_noise, usual, 0.0) if is_noise.any() else None
 
 
-def explained_variance(inputs: Array, targets: Array, episode: Array, own: Array | None = None) -> Array:
-    """Return the cross-validated R2 of each target column under linear regression on `inputs`, at most 1.
+def regress(inputs: Array, targets: Array, own: Array) -> tuple[Array, Array]:
+    """Return the weights of a linear regression: those of inputs and of a constant, (k + 1, m), and that of `own`, (m,).
 
-    inputs: (N, k). targets: (N, m). episode: (N,) numbers. own: (N, m), one more input for each target alone. Returns (m,);
-    0 for a target that does not vary.
+    inputs: (N, k). targets: (N, m). own: (N, m), one more input for each target alone.
     """
     design = np.column_stack([inputs, np.ones(len(inputs))])
+    both = np.linalg.lstsq(design, np.column_stack([targets, own]), rcond=None)[0]
+    fitted, of_own = np.split(both, 2, axis=1)
+    left = own - design @ of_own
+    slope = ((targets - design @ fitted) * left).sum(0) / np.maximum(np.square(left).sum(0), 1e-300)
+    return fitted - slope * of_own, slope
+
+
+def explained_variance(inputs: Array, targets: Array, episode: Array, own: Array | None = None) -> Array:
+    """Return the cross-validated R2 of each target column under linear regression, at most 1.
+
+    inputs, targets, own: as in `regress`; own may be None. episode: (N,) numbers. Returns (m,); 0 for a target that does
+    not vary.
+    """
     own = np.zeros(targets.shape) if own is None else own
     _, episode = np.unique(episode, return_inverse=True)
     residual, deviation = np.zeros(targets.shape), np.zeros(targets.shape)
     for fold in range(HELD_OUT):
         out = episode % HELD_OUT == fold
-        fitted, of_own = (np.linalg.lstsq(design[~out], values[~out], rcond=None)[0] for values in (targets, own))
-        left, own_left = (values - design @ weights for values, weights in ((targets, fitted), (own, of_own)))
-        slope = (left * own_left)[~out].sum(0) / np.maximum(np.square(own_left[~out]).sum(0), 1e-300)
-        residual[out] = (left - slope * own_left)[out]
+        weights, slope = regress(inputs[~out], targets[~out], own[~out])
+        residual[out] = targets[out] - inputs[out] @ weights[:-1] - weights[-1] - slope * own[out]
         deviation[out] = targets[out] - targets[~out].mean(0)
     unexplained, variation = np.square(residual).sum(0), np.square(deviation).sum(0)
     return np.asarray(np.where(variation > 0, 1 - unexplained / np.maximum(variation, 1e-300), 0.0))
