@@ -12,7 +12,7 @@ from ..task_structure.affine import AffineColumns
 from ..task_structure.state_planner import StatePlanner, TabularModel
 from ..task_structure.waypoints import Waypoints
 
-WEAK = 0.2  # of the strongest effect of actions: what moves the tool less is not used to steer it
+WEAK = 0.2  # of the strongest effect of actions in a posture: what moves the tool less there is not used to steer it
 NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range
 OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offset, and the distance at which it is met
 ANOTHER_OBJECT = 0.2  # probability that another object is sought when a target is met
@@ -52,9 +52,10 @@ class ProbingActor:
 
     def _steer(self, seen: Array) -> Array:
         """Return the matrix (action size, axes) that makes an action of a wanted change of the tool's position."""
-        effect = self._effect
-        if self._probing.posture.columns:
-            effect = effect + np.tensordot(self._probing.posture.of(seen), self._by_posture, 1)
+        posture = self._probing.posture
+        if not posture.columns:
+            return np.linalg.pinv(self._effect.T)
+        effect = self._effect + np.tensordot(posture.of(seen), self._by_posture, 1)
         return np.linalg.pinv(effect.T, rcond=WEAK)
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
