@@ -127,3 +127,9 @@ def test_a_column_without_a_figure_is_in_the_table_and_not_in_the_plot():
     section = findings_section([constant], finding_plots([constant]))
     assert section.plots == []
     assert section.tables[0].rows == [("column", "column 3 is hidden", "it never changes")]
+
+
+def test_a_symmetry_that_follows_from_others_is_drawn_as_used():
+    verdicts = ("holds", "follows from others", "is uncertain, so it is not used", "does not hold")
+    (plot,) = finding_plots([Finding("symmetry", "mirror", each, "", (), 0.1, 0.0, 0.2, 0.35) for each in verdicts])
+    assert [row["colour"] for row in plot.rows] == ["blue", "blue", "orange", "orange"]

@@ -54,7 +54,7 @@ FINDINGS = (  # kind, key of the plot, title, caption, title of the x axis
     ("symmetry", "symmetry", "Symmetries", INTERVALS, "growth of the held-out error in transformed steps"),
 )
 VERDICTS = {"column": ("hidden", "shown"), "symmetry": ("used", "not used")}  # accepted and not: blue and orange
-ACCEPTED = ("is hidden", "are not needed", "holds")
+ACCEPTED = ("is hidden", "are not needed", "holds", "follows from others")
 
 
 class Unit(NamedTuple):
