@@ -85,7 +85,8 @@ def test_two_objects_have_a_chain():
         texts = model.settings.agent_options.subgoals
         assert [text.split()[-2:] for text in texts] == [[f"dimensions={n}", "placed=0.0707"] for n in ("0,1", "2,3")]
         assert model.settings.agent_options.discount == 0.95  # 2 objects in 40 steps
-        assert len(model.trainer.search.state.probing.objects) > 1
+        assert len(model.trainer.search.state.found.value("subgoals")) == 2
+        assert model.trainer.search.state.probing is None  # what it planned is not kept
         assert model.trainer.success.recent_rate < structure_search.POOR
         assert model.trainer.counts.catch_up_updates == 0  # two objects are not placed so early
         batch = model.trainer.buffer.sample(64)
