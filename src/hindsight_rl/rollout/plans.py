@@ -38,6 +38,7 @@ class ProbingActor:
         self._probing, self._rng = probing, rng
         self._effect, self._by_posture = np.array(probing.effect), np.array(probing.by_posture)
         self._drift_factor, self._drift_constant = np.array(probing.drift).T
+        self._fixed_steer = np.linalg.pinv(self._effect.T)  # where the effect is the same in all postures
         self._low, self._high = action.bounds()
         self._dtype = action.dtype
         self._offset = self._draw_offset()
@@ -54,7 +55,7 @@ class ProbingActor:
         """Return the matrix (action size, axes) that makes an action of a wanted change of the tool's position."""
         posture = self._probing.posture
         if not posture.columns:
-            return np.linalg.pinv(self._effect.T)
+            return self._fixed_steer
         effect = self._effect + np.tensordot(posture.of(seen), self._by_posture, 1)
         return np.linalg.pinv(effect.T, rcond=WEAK)
 

@@ -104,20 +104,18 @@ def _look_for_contact(
 
     The effect of actions depends on the posture only if no tool is found otherwise.
     """
-    controlled = find_controlled_columns(random_steps)
+    linear = find_controlled_columns(random_steps)
     if not parts.has_object or not copies.is_complete:
-        return controlled, None, ()
-    sequence = find_sequence(steps, parts, copies, controlled, units)
-    if sequence is not None:
-        return controlled, sequence, ()
+        return linear, None, ()
+    if sequence := find_sequence(steps, parts, copies, linear, units):
+        return linear, sequence, ()
     in_postures = find_controlled_columns(random_steps, in_postures=True)
-    sequence = find_sequence(steps, parts, copies, in_postures, units)
-    guesses = guess_tools(steps, parts, copies, controlled, units)
-    if sequence is not None or not guesses:
-        controlled = in_postures
-    if sequence is None and not guesses:
-        guesses = guess_tools(steps, parts, copies, in_postures, units)
-    return controlled, sequence, () if sequence else guesses
+    if sequence := find_sequence(steps, parts, copies, in_postures, units):
+        return in_postures, sequence, ()
+    for controlled in (linear, in_postures):
+        if guesses := guess_tools(steps, parts, copies, controlled, units):
+            return controlled, None, guesses
+    return in_postures, None, ()
 
 
 def _with_probing(
