@@ -11,7 +11,7 @@ from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_findings, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.contact import is_at_task
 from hindsight_rl.structure.infer import _mirrored_positions
-from hindsight_rl.structure.model import Difference
+from hindsight_rl.structure.model import ColumnTest, Difference
 from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
 from hindsight_rl.structure.steps import Steps
@@ -151,6 +151,16 @@ def test_positions_stay_visible_where_actions_are_target_positions():
     assert structure.positions == (*COLUMNS["tool"], *COLUMNS["object"])
     assert not set(structure.positions) & set(structure.hidden)
     assert any("positions 0, 1, 2, 3 are shown" in str(found) for found in explain_findings(structure))
+
+
+def test_networks_that_see_nothing_but_noise_know_nothing(inferred):
+    _, episodes, probing = inferred
+    structure, steps = inferred[0], Steps.from_episodes([*episodes, *probing])
+    seen = np.random.default_rng(0).normal(size=steps.observation.shape)
+    noise = replace(steps, observation=seen, next_observation=seen + steps.change, action=0 * steps.action)
+    columns = [*COLUMNS["tool"], *COLUMNS["object"], *COLUMNS["velocity"]]
+    assert ColumnTest(steps, structure.contact, columns).knows_something
+    assert not ColumnTest(noise, structure.contact, columns).knows_something
 
 
 def test_a_false_mirror_does_not_hold():

@@ -12,7 +12,9 @@ from ..task_structure.affine import AffineColumns
 from ..task_structure.state_planner import StatePlanner, TabularModel
 from ..task_structure.waypoints import Waypoints
 
-WEAK = 0.2  # of the strongest effect of actions in a posture: what moves the tool less there is not used to steer it
+# of the strongest effect of actions in a posture: what moves the tool less there is not used to steer it. Without this
+# limit a disc that turns moved its puck in 47 instead of 76 % of the probing episodes, an arm in 94 % with and without it
+WEAK = 0.2
 NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range
 OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offset, and the distance at which it is met
 ANOTHER_OBJECT = 0.2  # probability that another object is sought when a target is met
