@@ -19,7 +19,7 @@ from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .model import informative_steps
 from .steps import LITTLE, MOSTLY, Steps, correlations
-from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences
+from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
 Proposal = tuple[str, AffineMap, tuple[int, ...], tuple[int, ...]]  # name, how goals change, axes, exchanged objects
@@ -49,9 +49,8 @@ class AxisSymmetries:
         self._centre = centre_of(known, start.round(digits))
         effect = controlled.effect[:, controlled.at(contact.axes)]
         self._effect = effect / np.maximum(np.abs(effect).max(), 1e-300)  # (action size, axes)
-        picked = informative_steps(steps)
-        picked = picked[is_at_task(steps, contact)[picked]]
-        self._test = SymmetryTest(steps, picked, visible, contact.object_columns, contact.tool)
+        self._picked = informative_steps(steps, is_at_task(steps, contact))
+        self._test = self._new_test()
         self._std = np.maximum(steps.observation.std(0), 1e-12)
         positions, varying = {*contact.tool, *contact.object_columns}, np.ptp(steps.observation, axis=0) > 0
         hidden = [column for column in np.flatnonzero(varying).tolist() if column not in {*visible, *positions}]
@@ -69,7 +68,16 @@ class AxisSymmetries:
         proposals += [(f"exchange of objects {k + 1} and {m + 1}", self._exchange(k, m), (), (k, m)) for k, m in exchanged]
         self._keep_partners([goal for _, goal, *_ in proposals])
         candidates = [Candidate(name, self._with_columns(goal), *which) for name, goal, *which in proposals]
-        return with_consequences(self._test.verdicts(candidates, self._units, self._known))
+        of_axes, of_objects = ([each for each in candidates if bool(each.objects) == is_exchange] for is_exchange in (0, 1))
+        tested = self._test.verdicts(of_axes, self._units, self._known)
+        if of_objects:  # a model that knows how one object moves alike in all directions needs fewer contacts with each
+            holding = [verdict.candidate.symmetry for verdict in with_consequences(tested) if verdict.holds]
+            tested += self._new_test(holding).verdicts(of_objects, self._units, self._known)
+        return with_consequences(with_one_error_rate(tested))
+
+    def _new_test(self, holding: Sequence[Symmetry] = ()) -> SymmetryTest:
+        contact = self._contact
+        return SymmetryTest(self._steps, self._picked, self._visible, contact.object_columns, contact.tool, holding)
 
     def _keep_partners(self, goals: Sequence[AffineMap]) -> None:
         """Of the hidden columns keep those that a change of goals exchanges with visible ones, as the fingers of a hand."""

@@ -130,18 +130,32 @@ class SymmetryTest:
     """Tests symmetries on some of the steps of a task, in the units of the goal.
 
     picked: the steps, (M,). visible: the columns that the networks see. positions: the column of each dimension of the
-    goal. tool: the column that meets each of them; none without an object.
+    goal. tool: the column that meets each of them; none without an object. holding: symmetries that hold; the model is
+    fitted to the steps that they and their products transform, too.
     """
 
     def __init__(
-        self, steps: Steps, picked: Array, visible: Sequence[int], positions: Sequence[int], tool: Sequence[int] = ()
+        self,
+        steps: Steps,
+        picked: Array,
+        visible: Sequence[int],
+        positions: Sequence[int],
+        tool: Sequence[int] = (),
+        holding: Sequence[Symmetry] = (),
     ) -> None:
         self._visible, self._tool, self._positions = list(visible), list(tool), list(positions)
         self.others = [column for column in visible if column not in {*tool, *positions}]
-        self._seen, self._action, self._changes = (each[picked] for each in (steps.observation, steps.action, steps.change))
-        self._displacement = steps.displacement[picked]
+        identity = Symmetry.identity(steps.n_columns, steps.goal_size, steps.action.shape[1])
+        group = generate_group(list(holding), identity)
+        seen, changes = steps.observation[picked], steps.change[picked]
+        self._seen = np.concatenate([each.observation.apply(seen) for each in group])
+        self._changes = np.concatenate([each.observation.apply_to_displacements(changes) for each in group])
+        self._action = np.concatenate([each.action.apply(steps.action[picked]) for each in group])
+        displacement = steps.displacement[picked]
+        self._displacement = np.concatenate([each.goal.apply_to_displacements(displacement) for each in group])
         targets = np.column_stack([self._displacement, self._changes[:, [*self._tool, *self.others]]])
-        self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, steps.episode[picked])
+        episode = np.tile(steps.episode[picked], len(group))
+        self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, episode)
 
     def loss(self, symmetry: Symmetry) -> tuple[Difference, int | None]:
         """Return how much worse transformed steps are predicted than the steps themselves, and None.
@@ -168,10 +182,7 @@ class SymmetryTest:
         return inputs, np.column_stack([goal, changes[:, [*self._tool, *self.others]]])
 
     def verdicts(self, candidates: Sequence[Candidate], units: Units, known: Sequence[Symmetry]) -> list[SymmetryVerdict]:
-        """Test candidates. units: how the observation holds the columns. known: symmetries that held before.
-
-        Those that are clearly worse do not count for the error rate: there may be many of them.
-        """
+        """Test candidates. units: how the observation holds the columns. known: symmetries that held before."""
         tested = []
         for candidate in candidates:
             symmetry = candidate.symmetry
@@ -182,11 +193,16 @@ class SymmetryTest:
             text = (same or symmetry).text()
             opposite = self.opposite(candidate.symmetry)
             tested.append(SymmetryVerdict(candidate, text, loss, opposite, column=column, is_known=same is not None))
-        n_likely = sum(verdict.loss.mean < SYMMETRY_MARGIN or verdict.is_known for verdict in tested)
-        return [replace(verdict, n_tested=max(n_likely, 1)) for verdict in tested]
+        return with_one_error_rate(tested)
 
     def _inputs(self, observation: Array, action: Array) -> Array:
         return inputs_of(observation, action, self._visible, self._tool, self._positions)
+
+
+def with_one_error_rate(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:
+    """Return the verdicts, which share one. Those that are clearly worse do not count: there may be many of them."""
+    n_likely = sum(verdict.loss.mean < SYMMETRY_MARGIN or verdict.is_known for verdict in tested)
+    return [replace(verdict, n_tested=max(n_likely, 1)) for verdict in tested]
 
 
 def with_consequences(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:

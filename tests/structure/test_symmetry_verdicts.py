@@ -1,0 +1,57 @@
+"""What a model of a few steps says of symmetries, alone and with the steps that known symmetries transform."""
+
+import numpy as np
+import pytest
+from two_objects import SPEC, TwoObjects
+
+from hindsight_rl.records import Episode
+from hindsight_rl.structure.columns import find_units
+from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.symmetry_verdicts import SYMMETRY_MARGIN, Candidate, SymmetryTest
+from hindsight_rl.task_structure.symmetries import Symmetry
+
+TOOL, OBJECTS = (0, 1, 0, 1), (2, 3, 4, 5)
+TURN = "o0=-o1 o1=o0 o2=-o3 o3=o2 o4=-o5 o5=o4 o6=-o7 o7=o6 o8=-o9 o9=o8 o10=-o11 o11=o10 g0=-g1 g1=g0 g2=-g3 g3=g2 "
+TURN += "a0=-a1 a1=a0"
+MIRROR = "o0=-o0 o2=-o2 o4=-o4 o6=-o6 o8=-o8 o10=-o10 g0=-g0 g2=-g2 a0=-a0"
+EXCHANGE = "o2=o4 o3=o5 o4=o2 o5=o3 o6=o8 o7=o9 o8=o6 o9=o7 g0=g2 g1=g3 g2=g0 g3=g1"
+
+
+@pytest.fixture(scope="module")
+def pushes():
+    """40 episodes of 10 steps, in which the tool starts near one of the objects and moves at random."""
+    world, episodes = TwoObjects(0), []
+    for k in range(40):
+        world.reset()
+        start = world.puck.reshape(2, 2)[k % 2]
+        world.tool = start * (1 - 0.15 / np.linalg.norm(start))
+        seen, achieved, actions = [world.see()], [world.puck.copy()], world.rng.uniform(-1, 1, (10, 2))
+        for action in actions:
+            world.step(action)
+            seen.append(world.see())
+            achieved.append(world.puck.copy())
+        goal = np.tile(world.goal, (11, 1))
+        episodes.append(Episode(np.array(seen), np.array(achieved), goal, actions, np.zeros(10)))
+    return Steps.from_episodes(episodes)
+
+
+def symmetry_test(pushes, *holding):
+    symmetries = [Symmetry.parse(text, SPEC) for text in holding]
+    return SymmetryTest(pushes, np.arange(len(pushes)), range(12), OBJECTS, TOOL, symmetries)
+
+
+def test_a_model_is_fitted_to_all_steps_that_symmetries_transform(pushes):
+    alone, both = symmetry_test(pushes), symmetry_test(pushes, MIRROR, TURN)
+    assert len(both.model.inputs) == 8 * len(alone.model.inputs)
+    assert (both.model.inputs[: len(pushes)] == alone.model.inputs).all()
+    assert both.model.unexplained < 0.7 * alone.model.unexplained
+    assert both.loss(Symmetry.parse(MIRROR, SPEC))[0].mean == pytest.approx(
+        0.0, abs=0.02
+    )  # the same steps, in another order
+
+
+def test_an_exchange_holds_in_all_steps_that_known_symmetries_transform(pushes):
+    exchange, test = Symmetry.parse(EXCHANGE, SPEC), symmetry_test(pushes, MIRROR, TURN)
+    (verdict,) = test.verdicts([Candidate("exchange", exchange, objects=(0, 1))], find_units(pushes), [])
+    assert verdict.holds
+    assert verdict.opposite.mean > symmetry_test(pushes).opposite(exchange).mean > SYMMETRY_MARGIN
