@@ -10,7 +10,7 @@ import numpy as np
 from ..records import Array
 from ..records.statistics import FLOAT32_ROUNDING
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import HARDLY, Steps
+from .steps import HARDLY, Steps, with_unit_norm
 
 SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
@@ -178,15 +178,15 @@ def find_units(steps: Steps) -> Units:
 
 def _linear_columns(values: Array, seen: Array, live: Array) -> dict[int, tuple[int, float, float]]:
     """Return the columns of which `values` is an exact linear function: column -> (column, factor, offset)."""
-    fraction = np.square(_unit(seen[:, live]).T @ _unit(values))
+    fraction = np.square(with_unit_norm(seen[:, live]).T @ with_unit_norm(values))
     fits = {c: _exact_fit(values, seen[:, [c]]) for c in live[fraction >= LINEAR].tolist()}
     return {c: (c, float(fit[0]), float(fit[1])) for c, fit in fits.items() if fit is not None}
 
 
 def _linear_pairs(values: Array, seen: Array, live: Array) -> list[tuple[Array, Array]]:
     """Return the pairs of columns of which `values` is an exact linear function, with the two factors and the offset."""
-    unit = _unit(seen[:, live])
-    one, both = unit.T @ _unit(values), unit.T @ unit
+    unit = with_unit_norm(seen[:, live])
+    one, both = unit.T @ with_unit_norm(values), unit.T @ unit
     fraction = np.square(one)[:, None] + np.square(one) - 2 * one[:, None] * one * both  # R2, times its denominator
     pairs = np.argwhere(np.triu(fraction >= LINEAR * np.maximum(1 - np.square(both), 1e-12), 1))
     fits = [(live[pair], _exact_fit(values, seen[:, live[pair]])) for pair in pairs]
@@ -207,12 +207,6 @@ def _exact_fit(values: Array, columns: Array) -> Array | None:
 def _set_pair(units: Units, steps: Steps, k: int, pair: Array, weights: Array) -> None:
     """Note the units of a position and a gap. The gap starts with the object; the position does not, and has the offset."""
     starts = steps.observation[steps.starts_episode][:, pair]
-    alike = np.abs(_unit(starts).T @ _unit(steps.achieved_goal[steps.starts_episode, k]))
+    alike = np.abs(with_unit_norm(starts).T @ with_unit_norm(steps.achieved_goal[steps.starts_episode, k]))
     for i, column in enumerate(pair.tolist()):
         units.set(column, float(weights[i]), float(weights[2]) if i == alike.argmin() else 0.0)
-
-
-def _unit(values: Array) -> Array:
-    """Return columns with mean 0 and norm 1; 0 where they do not vary."""
-    centred = values - values.mean(0)
-    return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=0), 1e-12))

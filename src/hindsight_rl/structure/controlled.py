@@ -59,10 +59,10 @@ def find_controlled_columns(steps: Steps, in_postures: bool = False) -> Controll
     actions = np.column_stack([steps.action, steps.previous_action])
     change = steps.change - steps.change.mean(0)
     before = steps.of_step_before(change)
-    alone = explained_variance(np.zeros((len(steps), 0)), change, steps.episode, before)
+    nothing = np.zeros((len(steps), 0))
+    alone, (_, kept) = explained_variance(nothing, change, steps.episode, before), regress(nothing, change, before)
     r2 = explained_variance(np.column_stack([actions, products]), change, steps.episode, before)
     r2 = (r2 - alone) / np.maximum(1 - alone, 1e-12)
-    kept = (before * change).sum(0) / np.maximum(np.square(before).sum(0), 1e-300)
     is_significant = _correlate_significantly(change - kept * before, actions, steps.episode)
     columns = np.flatnonzero((r2 >= LITTLE) | is_significant).tolist()
     inputs, targets = np.column_stack([steps.action, products]), steps.change[:, columns]

@@ -208,12 +208,13 @@ def explained_variance(inputs: Array, targets: Array, episode: Array, own: Array
 
 def correlations(values: Array, signals: Array) -> Array:
     """Return the correlations of columns (N, m) with signals (s, N), (m, s); 0 for what does not vary."""
+    return np.asarray(with_unit_norm(values).T @ with_unit_norm(signals.T))
 
-    def unit(x: Array) -> Array:
-        centred = x - x.mean(-1, keepdims=True)
-        return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=-1, keepdims=True), 1e-12))
 
-    return unit(values.T) @ unit(signals).T
+def with_unit_norm(values: Array) -> Array:
+    """Return columns (N, m), or one (N,), with mean 0 and norm 1; 0 where they do not vary."""
+    centred = values - values.mean(0)
+    return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=0), 1e-12))
 
 
 def standardize(values: Array) -> Array:
