@@ -1,13 +1,14 @@
 """Measure the wall time of whole commands, from Enter to the prompt, against another checkout of this repository.
 
     python benchmarks/wall_time.py /path/to/other/checkout [--commands reach point panda fastest evaluate push inferred]
-        [--repeats 3]
+        [--repeats 3] [--workers N]
 
 Both checkouts take turns. Each figure is a median. "first run" means that no loop was compiled before (an empty folder for
 Numba's cache). "CPU" is the time of all processes of a command, which depends less on other load. FetchPush makes a fixed
 number of environment steps without an early end: with its recipe in benchmarks/recipes ("push"), or with nothing declared
-("inferred"). "fastest" are four tasks of the proving ground, "panda" is a task of PyBullet. The last table tells where the
-wall time of this checkout went.
+("inferred"). So do FetchPickAndPlace ("inferred-pick") and PandaPush ("inferred-panda"). "solved" is FetchPush with nothing
+declared until it is solved, the median of seeds 0 to 4. "fastest" are four tasks of the proving ground, "panda" is a task
+of PyBullet. The last table tells where the wall time of this checkout went.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -71,8 +72,9 @@ def _cpu_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def commands(push_steps: int) -> Mapping[str, Callable[[Checkout], None]]:
-    """Return what is measured, by the name on the command line."""
+def commands(push_steps: int, workers: Sequence[str]) -> Mapping[str, Callable[[Checkout], None]]:
+    """Return what is measured, by the name on the command line. workers: the option of longer runs; empty: its default."""
+    nothing_declared = "--recipe", "default", *workers
     fixed = "--steps", str(push_steps), "--solved-evaluations", "0"
 
     def reach(checkout: Checkout) -> None:
@@ -89,10 +91,16 @@ def commands(push_steps: int) -> Mapping[str, Callable[[Checkout], None]]:
     def push(checkout: Checkout) -> None:
         recipe = checkout.path / "benchmarks" / "recipes" / "fetch_push.toml"
         words = ("--recipe", str(recipe)) if recipe.exists() else ()  # an older checkout has it in the package
-        checkout.train(f"FetchPush, {push_steps:,} steps", "FetchPush-v4", *words, *fixed)
+        checkout.train(f"FetchPush, {push_steps:,} steps", "FetchPush-v4", *words, *fixed, *workers)
 
-    def inferred(checkout: Checkout) -> None:
-        checkout.train(f"FetchPush inferred, {push_steps:,} steps", "FetchPush-v4", "--recipe", "default", *fixed)
+    def inferred(environment: str) -> Callable[[Checkout], None]:
+        name = f"{environment.partition('-')[0]} inferred, {push_steps:,} steps"
+        return lambda checkout: checkout.train(name, environment, *nothing_declared, *fixed)
+
+    def solved(checkout: Checkout) -> None:
+        for seed in range(5):
+            words = *nothing_declared, "--steps", "40000", "--seed", str(seed)
+            checkout.train("FetchPush inferred, until solved", "FetchPush-v4", *words)
 
     def fastest(checkout: Checkout) -> None:
         for name in FASTEST:
@@ -104,7 +112,10 @@ def commands(push_steps: int) -> Mapping[str, Callable[[Checkout], None]]:
         "fastest": fastest,
         "point": lambda checkout: checkout.train("PointReach, later runs", "PointReach-v0"),
         "push": push,
-        "inferred": inferred,
+        "inferred": inferred("FetchPush-v4"),
+        "inferred-pick": inferred("FetchPickAndPlace-v4"),
+        "inferred-panda": inferred("PandaPush-v3"),
+        "solved": solved,
         "evaluate": evaluate,
     }
 
@@ -140,8 +151,9 @@ def main() -> None:
     parser.add_argument("--commands", nargs="+", default=["reach", "point", "panda", "fastest", "evaluate", "push"])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--push-steps", type=int, default=20_000)
+    parser.add_argument("--workers", help="of runs with a number of steps and until solved")
     arguments = parser.parse_args()
-    chosen = commands(arguments.push_steps)
+    chosen = commands(arguments.push_steps, () if arguments.workers is None else ("--workers", arguments.workers))
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
         here, other = Checkout(HERE, Path(first)), Checkout(arguments.other.resolve(), Path(second))
         here.train("warm up", "PointReach-v0", "--steps", "100")  # compiles the loops that later runs load
