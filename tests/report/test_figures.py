@@ -110,7 +110,7 @@ def test_columns_are_drawn_with_their_intervals_and_the_limit():
         ("column 4", -0.02, 0.01, 0.04, "blue"),
         ("column 5", 0.4, 0.6, 0.8, "orange"),
     ]
-    assert [mark["x"] for mark in plot.marks] == [0.1]
+    assert [row["limit"] for row in plot.rows] == [0.1, 0.1]
 
 
 def test_each_column_stands_in_the_row_of_its_role():

@@ -43,7 +43,7 @@ CUTS = ("lowest_achieved", "highest_achieved", "training_episode_steps")  # opti
 REWARD_PER_STEP = "Mean reward of a step of the training episodes, with exploration, however long the episodes are."
 INTERVALS = "Intervals over episodes: a verdict holds if the whole interval is below the limit."
 CONTACT = (
-    "Median, 10 and 90 % quantiles of the distance at which an object begins to move. Below the dashed line the "
+    "Median, 10 and 90 % quantiles of the distance at which an object begins to move. Below the red mark the "
     "subgoal is met."
 )
 FINDINGS = (  # kind, key of the plot, title, caption, title of the x axis
@@ -86,7 +86,8 @@ class Plot:
     levels: dotted lines at a y, with a text.
     marks: vertical lines at an x.
     legend: names with their colours.
-    rows: points of a plot of intervals: label of the row, value on the x axis, its ends, colour, and text. x_title: of it.
+    rows: points of a plot of intervals: label of the row, value on the x axis, its ends and its limit, colour, and text.
+    x_title: of a plot of intervals.
     goals: data of a map (see goal_maps), empty for curves.
     subject: what is drawn, if a page has several: an environment.
     """
@@ -251,8 +252,8 @@ def finding_plots(findings: Sequence[Finding]) -> list[Plot]:
         found = [finding for finding in findings if finding.kind == kind]
         for finding in found:
             _add_rows(plot, finding)
-        if limits := [finding.limit for finding in found if finding.limit is not None]:
-            plot.mark(min(limits), LegendEntry("tolerance of the subgoal" if kind == "contact" else "limit", "red", "dash"))
+        if any(finding.limit is not None for finding in found):
+            plot.legend.append(LegendEntry("tolerance of the subgoal" if kind == "contact" else "limit", "red"))
         plots.append(plot)
     return [plot for plot in plots if plot.rows]
 
@@ -263,7 +264,7 @@ def _add_rows(plot: Plot, finding: Finding) -> None:
     if finding.kind in ("part", "contact"):
         label += f" {finding.verdict}"
     is_refused = finding.kind in VERDICTS and finding.verdict not in ACCEPTED
-    style = {"label": label, "text": str(finding), "colour": "orange" if is_refused else "blue"}
+    style = {"label": label, "text": str(finding), "colour": "orange" if is_refused else "blue", "limit": finding.limit}
     if finding.value is not None:
         plot.rows.append({"value": finding.value, "low": finding.low, "high": finding.high} | style)
     else:

@@ -141,17 +141,20 @@
 
   // A row for each label, from the top down; the ends of an interval are drawn as error bars.
   function drawRows(plot, element) {
-    const labels = [...new Set(plot.rows.map((row) => row.label))], layout = baseLayout(plot.x_title, "closest");
-    const tooLong = (label) => label.length > longestLabel ? label.slice(0, longestLabel) + " …" : label;
+    const labels = [...new Set(plot.rows.map((row) => row.label))], longest = Math.min(longestLabel, element.clientWidth / 20);
+    const tooLong = (label) => label.length > longest ? label.slice(0, longest) + " …" : label;
+    const width = element.clientWidth - labelWidth * highest(labels.map((label) => tooLong(label).length));
+    const nticks = Math.max(2, Math.floor(width / tickWidth));
+    const title = plot.x_title.replace(new RegExp(`(.{1,${Math.floor(width / labelWidth)}})(?:\\s|$)`, "g"), "$1<br>").slice(0, -4);
+    const layout = baseLayout(title, "closest");
     element.style.height = `${rowHeight * labels.length + 70}px`;
     Object.assign(layout.yaxis, {
       tickvals: labels.map((_, at) => at), ticktext: labels.map(tooLong), range: [labels.length - 0.4, -0.6],
     });
-    Object.assign(layout.xaxis, { tickformat: plot.scale === "fraction" ? ".0%" : ".3~g", nticks: 7 });
+    Object.assign(layout.xaxis, { tickformat: plot.scale === "fraction" ? ".0%" : ".3~g", nticks });
     if (plot.rows.every((row) => Number.isInteger(row.value))) {
-      layout.xaxis.dtick = Math.max(1, Math.ceil(highest(plot.rows.map((row) => row.value)) / 12));
+      layout.xaxis.dtick = Math.max(1, Math.ceil(highest(plot.rows.map((row) => row.value)) / nticks));
     }
-    layout.shapes = verticalLines(plot);
     const traces = [...new Set(plot.rows.map((row) => row.colour))].map((name) => {
       const rows = plot.rows.filter((row) => row.colour === name);
       return {
@@ -162,6 +165,11 @@
           array: rows.map((row) => row.high - row.value), arrayminus: rows.map((row) => row.value - row.low),
         },
       };
+    });
+    const limited = plot.rows.filter((row) => row.limit !== null);
+    traces.push({
+      type: "scatter", mode: "markers", marker: { symbol: "line-ns", size: 14, line: { color: style("red"), width: 1.5 } },
+      x: limited.map((row) => row.limit), y: limited.map((row) => labels.indexOf(row.label)), hoverinfo: "skip",
     });
     return Plotly.react(element, traces, layout, config);
   }

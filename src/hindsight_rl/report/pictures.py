@@ -96,7 +96,8 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
         y = labels.index(row["label"])
         interval = [row["low"], row["value"], row["high"]]
         axes.plot(interval, [y] * 3, "o-", markevery=[1], color=HEX_COLOURS[row["colour"]], lw=1.4, ms=4)
-    _draw_marks(axes, plot)
+        if row["limit"] is not None:
+            axes.plot(row["limit"], y, "|", color=HEX_COLOURS["red"], ms=10)
     axes.set_yticks(range(len(labels)), [textwrap.shorten(label, LONGEST_LABEL, placeholder=" ...") for label in labels])
     axes.set(ylim=(len(labels) - 0.4, -0.6), xlabel=plot.x_title)
     axes.set_title(plot.title, loc="left", fontsize=9, fontweight="bold")

@@ -9,7 +9,7 @@ from .columns import listed
 from .contact import MIN_ONSETS, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
-from .model import COLUMN_MARGIN, Difference, Relevance
+from .model import COLUMN_MARGIN, SCREENING, Difference, Relevance
 from .steps import MOSTLY
 from .symmetry_verdicts import SYMMETRY_MARGIN
 
@@ -62,16 +62,15 @@ def _columns(found: Structure) -> Iterator[Finding]:
         if (loss := relevance.without.get(column)) is None:
             yield Finding("column", f"column {column}", verdict, _why_untested(column, found, contact))
         else:
-            reason = _why_uncertain(column, found, relevance) + _figures(loss)
-            yield _tested("column", f"column {column}", verdict, reason, loss, 1, COLUMN_MARGIN)
+            reason = _why_uncertain(column, found, relevance) + loss.explain("without", "with", SCREENING, 1)
+            yield _tested("column", f"column {column}", verdict, reason, loss, 1, SCREENING)
     if (loss := found.without_positions) is not None:
         verdict = "are not needed" if loss.is_below(SYMMETRY_MARGIN, 1) else "are shown"
         reason = f"beside the gaps between them, {loss.explain('without', 'with', SYMMETRY_MARGIN, 1)}"
-        low, high = loss.interval(1)
-        yield Finding("column", f"positions {listed(found.positions)}", verdict, reason, (), loss.mean, low, high)
+        yield _tested("column", f"positions {listed(found.positions)}", verdict, reason, loss, 1, SYMMETRY_MARGIN)
     if relevance.together is not None:
         name, loss = f"these {len(relevance.needless)} columns together", relevance.together
-        reason = f"columns {listed(relevance.needless)}, {_figures(loss)}"
+        reason = f"columns {listed(relevance.needless)}, {loss.explain('without', 'with', COLUMN_MARGIN, 1)}"
         yield _tested("column", name, "are not needed", reason, loss, 1, COLUMN_MARGIN)
 
 
@@ -86,16 +85,12 @@ def _why_untested(column: int, found: Structure, contact: Contact) -> str:
 def _why_uncertain(column: int, found: Structure, relevance: Relevance) -> str:
     """Return why a column is shown whose own figure does not say it."""
     loss = relevance.without[column]
-    if column in found.hidden or not loss.is_below(COLUMN_MARGIN, 1):
+    if column in found.hidden or not loss.is_below(SCREENING, 1):
         is_uncertain = column in relevance.uncertain and column not in found.hidden
         return "it is uncertain whether it matters, " if is_uncertain else ""
     if not relevance.needless:
         return "the model explains too little of what happens, or needs one of the columns that add little, "
     return "others that add less are hidden first, and without this one too the error would grow too much, "
-
-
-def _figures(loss: Difference) -> str:
-    return loss.explain("without", "with", COLUMN_MARGIN, 1)
 
 
 def _contacts(found: Structure) -> Iterator[Finding]:
