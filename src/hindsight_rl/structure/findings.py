@@ -66,6 +66,11 @@ class Structure:
         """The contact of the tool with all objects."""
         return self.sequence.joint if self.sequence else None
 
+    @property
+    def shows_another_tool(self) -> bool:
+        """Whether the episodes that sought contact show another tool than that which they were steered with."""
+        return self.sequence is not None and self.probes[1] > 0 and self.relevance is None
+
     def measures(self) -> dict[str, float]:
         """Return what was measured, by the names that presets use."""
         limit = {} if self.time_limit is None else {"time_limit": float(self.time_limit)}

@@ -129,13 +129,18 @@ def _with_probing(
     known: Sequence[Symmetry],
     hidden: Sequence[int] | None,
 ) -> Structure:
-    """Return the structure with what episodes that seek contact show besides."""
+    """Return the structure with what episodes that seek contact show besides.
+
+    They may show another tool: then the sequence is that of this tool, and what has been probed says nothing about it.
+    """
     steps, objects = Steps.from_episodes(probing, noise), found.parts.objects
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
     if found.probes[0] < MOSTLY * len(probing) or min(found.moved) < MIN_ONSETS:
         return replace(found, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
+    if nearer := _find_nearer(found, sequence, everything):
+        return replace(found, sequence=nearer)
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, sequence.dimensions)
@@ -144,6 +149,19 @@ def _with_probing(
     if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
+
+
+def _find_nearer(found: Structure, sequence: ObjectSequence, steps: Steps) -> ObjectSequence | None:
+    """Return the sequence of another tool that is much nearer to the objects where they begin to move; None without one.
+
+    The first contacts are few, and may confuse the axes of a tool. Episodes that seek contact with the wrong columns still
+    touch the objects by chance.
+    """
+    nearer = find_sequence(steps, found.parts, found.copies, found.controlled, found.units)
+    if nearer is None or nearer.contacts[0].tool == sequence.contacts[0].tool:
+        return None
+    pairs = zip(nearer.contacts, measure_sequence(steps, sequence, None).contacts, strict=True)
+    return nearer if all(one.distances[1] < MOSTLY * other.distances[1] for one, other in pairs) else None
 
 
 def _find_mirrors(
