@@ -18,7 +18,7 @@ from .columns import Units
 from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .model import informative_steps
-from .steps import LITTLE, MOSTLY, Steps, correlations
+from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
@@ -44,14 +44,14 @@ class AxisSymmetries:
         self._steps, self._visible, self._contact, self._known = steps, list(visible), contact, known
         self._controlled, self._units, self._n_axes = controlled, units, len(contact.axes)
         start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
-        digits = 4 - math.ceil(math.log10(steps.goal_std + 1e-12))  # of the size of the task, wherever it lies
+        digits = 4 - math.ceil(math.log10(steps.goal_std + ROUNDED))  # of the size of the task, wherever it lies
         # where the tool starts; rounded, so that the symmetries form a finite group
         self._centre = centre_of(known, start.round(digits))
         effect = controlled.effect[:, controlled.at(contact.axes)]
-        self._effect = effect / np.maximum(np.abs(effect).max(), 1e-300)  # (action size, axes)
+        self._effect = effect / np.maximum(np.abs(effect).max(), TINY)  # (action size, axes)
         self._picked = informative_steps(steps, is_at_task(steps, contact))
         self._test = self._new_test()
-        self._std = np.maximum(steps.observation.std(0), 1e-12)
+        self._std = np.maximum(steps.observation.std(0), ROUNDED)
         positions, varying = {*contact.tool, *contact.object_columns}, np.ptp(steps.observation, axis=0) > 0
         hidden = [column for column in np.flatnonzero(varying).tolist() if column not in {*visible, *positions}]
         self._others = [*self._test.others, *hidden]  # `find` keeps those hidden columns that a symmetry needs
@@ -112,7 +112,7 @@ class AxisSymmetries:
         gap = steps.achieved_goal - steps.observation[:, tool]
         by_dimension = np.stack([gap, *displacements, *map(steps.of_step_before, displacements)]).transpose(2, 0, 1)
         signals = [*by_dimension.reshape(-1, len(gap)), *steps.action.T, *steps.previous_action.T]
-        mean = values.mean(0) / np.maximum(np.sqrt(np.square(values).mean(0)), 1e-300)
+        mean = values.mean(0) / np.maximum(np.sqrt(np.square(values).mean(0)), TINY)
         return np.column_stack([correlations(values, np.array(signals)), mean])
 
     def _transformed(self, goal: AffineMap, action: AffineMap) -> Array:

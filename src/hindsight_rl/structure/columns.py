@@ -10,7 +10,7 @@ import numpy as np
 from ..records import Array
 from ..records.statistics import FLOAT32_ROUNDING
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import HARDLY, Steps, with_unit_norm
+from .steps import HARDLY, ROUNDED, Steps, with_unit_norm
 
 SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
@@ -188,7 +188,7 @@ def _linear_pairs(values: Array, seen: Array, live: Array) -> list[tuple[Array, 
     unit = with_unit_norm(seen[:, live])
     one, both = unit.T @ with_unit_norm(values), unit.T @ unit
     fraction = np.square(one)[:, None] + np.square(one) - 2 * one[:, None] * one * both  # R2, times its denominator
-    pairs = np.argwhere(np.triu(fraction >= LINEAR * np.maximum(1 - np.square(both), 1e-12), 1))
+    pairs = np.argwhere(np.triu(fraction >= LINEAR * np.maximum(1 - np.square(both), ROUNDED), 1))
     fits = [(live[pair], _exact_fit(values, seen[:, live[pair]])) for pair in pairs]
     return [(pair, fit) for pair, fit in fits if fit is not None]
 

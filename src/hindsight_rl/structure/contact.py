@@ -16,7 +16,7 @@ from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, GoalCopies, Units, find_differences, listed
 from .controlled import ControlledColumns
 from .parts import AT_REST, Dimensions, Parts
-from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, Steps, correlations, standardize
+from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, ROUNDED, Steps, correlations, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
@@ -135,7 +135,7 @@ def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
     does not depend on where the object is, while the gap between tool and object does.
     """
     at = list(columns)
-    change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), 1e-12)
+    change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), ROUNDED)
     starts = standardize(np.column_stack([steps.observation[:, at], steps.achieved_goal])[steps.starts_episode])
     correlation = np.abs(starts[:, : len(at)].T @ starts[:, len(at) :]).max(1) / len(starts)
     return [c for c, ratio, same in zip(at, change, correlation, strict=True) if ratio <= MOSTLY and same <= ALIKE]
@@ -211,7 +211,7 @@ def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> t
     """
     seen = steps.next_observation[:, list(positions), None]
     gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
-    near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), 1e-24), axis=0).T
+    near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), ROUNDED**2), axis=0).T
     counts = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_TOOLS]
     if not counts:
         return None
@@ -221,7 +221,7 @@ def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> t
     for chosen in product(*near.tolist()):
         if len(set(chosen)) == len(chosen):
             square = gap[:, chosen, range(len(chosen))].sum(1)
-            ratio = float(np.sqrt(square[onsets].mean() / max(square.mean(), 1e-24)))
+            ratio = float(np.sqrt(square[onsets].mean() / max(square.mean(), ROUNDED**2)))
             ranked.append((ratio, float((square[at_rest, None] < square[onsets]).mean()), chosen))
     ranked.sort()
     lead = 1 + MOSTLY / (len(onsets) - 1)  # the next best must be farther: 1.5 times with two onsets, 1.25 with three

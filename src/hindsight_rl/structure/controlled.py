@@ -10,7 +10,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.affine import AffineColumns
-from .steps import ERROR_RATE, LITTLE, Steps, correlations, explained_variance, regress
+from .steps import ERROR_RATE, LITTLE, ROUNDED, Steps, correlations, explained_variance, regress
 
 STEPS_PER_INPUT = 4  # at least so many steps for each product of a column and an action: fewer fit anything
 
@@ -62,7 +62,7 @@ def find_controlled_columns(steps: Steps, in_postures: bool = False) -> Controll
     nothing = np.zeros((len(steps), 0))
     alone, (_, kept) = explained_variance(nothing, change, steps.episode, before), regress(nothing, change, before)
     r2 = explained_variance(np.column_stack([actions, products]), change, steps.episode, before)
-    r2 = (r2 - alone) / np.maximum(1 - alone, 1e-12)
+    r2 = (r2 - alone) / np.maximum(1 - alone, ROUNDED)
     is_significant = _correlate_significantly(change - kept * before, actions, steps.episode)
     columns = np.flatnonzero((r2 >= LITTLE) | is_significant).tolist()
     inputs, targets = np.column_stack([steps.action, products]), steps.change[:, columns]

@@ -12,7 +12,7 @@ from ..records import Array
 from ..task_structure.symmetries import Symmetry
 from .columns import Units
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
-from .steps import BESIDE, LITTLE, Steps, at_equal_intervals, correlations, lie_on_one_side
+from .steps import BESIDE, LITTLE, ROUNDED, Steps, at_equal_intervals, correlations, lie_on_one_side
 from .symmetry_verdicts import (
     SYMMETRY_MARGIN,
     Candidate,
@@ -120,7 +120,7 @@ class Mirrors:
         picked = at_equal_intervals(len(self._steps), MOST_MODEL_STEPS // 2)
         columns, episode = np.array(self._copies)[positions], self._steps.episode[picked]
         seen = self._steps.observation[picked]
-        scale = np.maximum(self._steps.observation[:, columns].std(0), 1e-12)
+        scale = np.maximum(self._steps.observation[:, columns].std(0), ROUNDED)
         visited, transformed = (each[:, columns] / scale for each in (seen, symmetry.observation.apply(seen)))
         square = np.zeros((len(picked), len(picked)))
         for one, other in zip(transformed.T, visited.T, strict=True):

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..records import Array
 from .contact import Contact
-from .steps import ERROR_RATE, HELD_OUT, LITTLE, MOST_DEVIATIONS, Steps, at_equal_intervals
+from .steps import ERROR_RATE, HELD_OUT, LITTLE, MOST_DEVIATIONS, TINY, Steps, at_equal_intervals
 
 WIDTH, BATCH, UPDATES, LEARNING_RATE = 64, 256, 800, 2e-3  # about a second; more change no verdict
 # with 0.1 or with 3 the held-out loss is larger on 15 of 21 recorded runs; with 0.1 by up to 1.3 times, at few contacts
@@ -63,8 +63,8 @@ class Difference:
 
     def in_percent(self, margin: float, n_tested: int) -> str:
         """Return the difference, its interval and the largest one that is accepted."""
-        low, high = (100 * end for end in self.interval(n_tested))
-        return f"{100 * self.mean:+.0f} % (interval {low:+.0f} to {high:+.0f} %, at most {100 * margin:+.0f} % is accepted)"
+        mean, low, high, most = (100 * value for value in (self.mean, *self.interval(n_tested), margin))
+        return f"{mean:+.0f} % (interval {low:+.0f} to {high:+.0f} %, at most {most:+.0f} % is accepted)"
 
     def __str__(self) -> str:
         """Return it in percent."""
@@ -81,7 +81,7 @@ class DisplacementModel:
     def __init__(self, inputs: Array, targets: Array, episode: Array) -> None:
         self._mean, deviation = inputs.mean(0), inputs.std(0)
         self._deviation = np.where(deviation > 0, deviation, np.inf)
-        self._usual = np.maximum(targets.std(0), 1e-300)
+        self._usual = np.maximum(targets.std(0), TINY)
         _, self._episode = np.unique(episode, return_inverse=True)
         self._fold, self.inputs, self.targets = self._episode % HELD_OUT, inputs, targets
         self._layers = self._fit(self._scaled(inputs), self._clipped(targets))
@@ -90,7 +90,7 @@ class DisplacementModel:
     @property
     def unexplained(self) -> float:
         """The held-out loss, relative to the variance of the targets."""
-        return float(self._loss.sum() / max(np.square(self._clipped(self.targets)).mean(1).sum(), 1e-300))
+        return float(self._loss.sum() / max(np.square(self._clipped(self.targets)).mean(1).sum(), TINY))
 
     def compare(self, inputs: Array, targets: Array) -> Difference:
         """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps."""
@@ -141,11 +141,11 @@ class DisplacementModel:
 
     def _difference(self, losses: Array) -> Difference:
         """losses: (episodes,)."""
-        return _mean_and_error((losses - self._loss) / max(self._loss.mean(), 1e-300), self.unexplained)
+        return _mean_and_error((losses - self._loss) / max(self._loss.mean(), TINY), self.unexplained)
 
     def _relative(self, growth: Array, usual: float) -> Difference:
         """growth: (N,), of the squared error of each step. usual: of an episode."""
-        return _mean_and_error(np.bincount(self._episode, growth) / max(usual, 1e-300), self.unexplained)
+        return _mean_and_error(np.bincount(self._episode, growth) / max(usual, TINY), self.unexplained)
 
     def _losses(self, inputs: Array, targets: Array) -> Array:
         """Return the squared error of each episode, (episodes,)."""

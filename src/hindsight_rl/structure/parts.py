@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import BESIDE, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, Steps
+from .steps import BESIDE, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
@@ -136,10 +136,10 @@ def _moved_by_episode(steps: Steps, noise: Array) -> Array:
 def _size(steps: Steps) -> Array:
     """Return the standard deviation of the desired goals in each dimension, (g,); of the achieved ones where that is 0.
 
-    At least 1e-300: no displacement of 0 is larger than a multiple of it.
+    Never 0: no displacement of 0 is larger than a multiple of it.
     """
     desired = steps.desired_goal[steps.starts_episode].std(0)
-    return np.asarray(np.maximum(np.where(desired > 0, desired, steps.achieved_goal.std(0)), 1e-300))
+    return np.asarray(np.maximum(np.where(desired > 0, desired, steps.achieved_goal.std(0)), TINY))
 
 
 def _waits(steps: Steps, is_moving: Array) -> Array:
@@ -247,5 +247,5 @@ def _widened_range(steps: Steps) -> tuple[Array, Array]:
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     low, high = ends.min(0), ends.max(0)
     margin = BESIDE * float(np.linalg.norm(high - low))
-    decimals = 3 - math.floor(math.log10(max(margin, 1e-300)))
+    decimals = 3 - math.floor(math.log10(max(margin, TINY)))
     return (low - margin).round(decimals), (high + margin).round(decimals)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array, ArraySpec, Episode
-from .steps import ALIKE, LITTLE, Steps, correlations
+from .steps import ALIKE, LITTLE, ROUNDED, Steps, correlations
 
 FAR_STEPS = 40  # steps to a goal at the speed of random actions
 MOST_DIMENSIONS = 3  # of a goal, in which a few hundred waypoints cover the task
@@ -74,7 +74,7 @@ def measure_inertia(steps: Steps) -> Inertia:
         np.linalg.norm((steps.desired_goal - steps.achieved_goal)[start], axis=1).mean(),
     )
     apart = np.linalg.norm(starts[:, None] - starts, axis=2)[np.triu_indices(len(starts), 1)]
-    starts_apart = float(apart.mean() / max(length, 1e-12)) if len(apart) else 0.0
+    starts_apart = float(apart.mean() / max(length, ROUNDED)) if len(apart) else 0.0
     follows = correlations(displacement, steps.next_achieved_goal.T) * (1 - np.eye(steps.goal_size))
     has_speed = bool((follows >= ALIKE).any())
     return Inertia(_correlation(displacement[:, slowest], steps), float(needed[slowest]), starts_apart, has_speed)
@@ -136,7 +136,7 @@ def compare_ranges(small: Sequence[Episode], full: Sequence[Episode]) -> ActionR
     What moves it all the time, as wind does, is left out: the mean of each episode.
     """
     sizes = [np.mean([_mean_displacement(each) for each in episodes], axis=0) for episodes in (small, full)]
-    return ActionRange(float((sizes[0] / np.maximum(sizes[1], 1e-12)).min()))
+    return ActionRange(float((sizes[0] / np.maximum(sizes[1], ROUNDED)).min()))
 
 
 def _mean_displacement(episode: Episode) -> Array:

@@ -20,6 +20,8 @@ BESIDE = 0.25
 LITTLE = 0.2  # of what is usual, or explained: less does not count
 ALIKE = 0.9  # correlation from which on two columns, or successive displacements, are alike
 HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
+TINY = 1e-300  # in place of 0 where something is divided by it
+ROUNDED = 1e-12  # a spread that is as good as 0, because values are rounded
 MOST_DEVIATIONS = 6.0  # standard deviations: noise hardly exceeds them, and rare jumps must not outweigh all other steps
 BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
 ERROR_RATE = 0.05  # of all hypotheses that are tested together
@@ -71,7 +73,8 @@ class Steps:
         for dimensions in objects:
             one = self._with_dimensions(dimensions)
             others = self._with_dimensions([k for other in objects if other is not dimensions for k in other])
-            found.append(replace(one, others_moved=others.moved / max(others.goal_std, 1e-12)) if others.goal_size else one)
+            moved = others.moved / max(others.goal_std, ROUNDED)
+            found.append(replace(one, others_moved=moved) if others.goal_size else one)
         return found
 
     def _with_dimensions(self, dimensions: Sequence[int]) -> Steps:
@@ -184,7 +187,7 @@ def regress(inputs: Array, targets: Array, own: Array) -> tuple[Array, Array]:
     both = np.linalg.lstsq(design, np.column_stack([targets, own]), rcond=None)[0]
     fitted, of_own = np.split(both, 2, axis=1)
     left = own - design @ of_own
-    slope = ((targets - design @ fitted) * left).sum(0) / np.maximum(np.square(left).sum(0), 1e-300)
+    slope = ((targets - design @ fitted) * left).sum(0) / np.maximum(np.square(left).sum(0), TINY)
     return fitted - slope * of_own, slope
 
 
@@ -203,7 +206,7 @@ def explained_variance(inputs: Array, targets: Array, episode: Array, own: Array
         residual[out] = targets[out] - inputs[out] @ weights[:-1] - weights[-1] - slope * own[out]
         deviation[out] = targets[out] - targets[~out].mean(0)
     unexplained, variation = np.square(residual).sum(0), np.square(deviation).sum(0)
-    return np.asarray(np.where(variation > 0, 1 - unexplained / np.maximum(variation, 1e-300), 0.0))
+    return np.asarray(np.where(variation > 0, 1 - unexplained / np.maximum(variation, TINY), 0.0))
 
 
 def correlations(values: Array, signals: Array) -> Array:
@@ -214,7 +217,7 @@ def correlations(values: Array, signals: Array) -> Array:
 def with_unit_norm(values: Array) -> Array:
     """Return columns (N, m), or one (N,), with mean 0 and norm 1; 0 where they do not vary."""
     centred = values - values.mean(0)
-    return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=0), 1e-12))
+    return np.asarray(centred / np.maximum(np.linalg.norm(centred, axis=0), ROUNDED))
 
 
 def standardize(values: Array) -> Array:
