@@ -76,10 +76,10 @@ def test_probing_shows_that_the_axes_of_the_tool_were_confused(monkeypatch):
     look = infer._look_for_contact
     monkeypatch.setattr(infer, "_look_for_contact", lambda *words: (look(*words)[0], confused, ()))
     corrected = infer_structure(episodes, SPEC, probing)
-    assert corrected.shows_another_tool
+    assert corrected.has_confused_axes
     assert corrected.sequence.contacts[0].tool == COLUMNS["tool"]
     monkeypatch.setattr(infer, "_look_for_contact", look)
-    assert not infer_structure(episodes, SPEC, probing).shows_another_tool
+    assert not infer_structure(episodes, SPEC, probing).has_confused_axes
 
 
 def test_each_object_has_a_subgoal(inferred):

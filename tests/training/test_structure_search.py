@@ -288,7 +288,7 @@ def test_a_contact_that_a_later_look_finds_is_probed_if_the_agent_is_poor(
 
 
 @pytest.mark.parametrize(("probed_before", "is_probed"), [(0, True), (1, False)])
-def test_another_tool_that_probing_shows_is_probed_once(inferred, monkeypatch, probed_before, is_probed):
+def test_a_tool_with_confused_axes_is_probed_once_more(inferred, monkeypatch, probed_before, is_probed):
     search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
     n_random, real = search.state.random_episodes, structure_search.infer_structure
     monkeypatch.setattr(

@@ -67,8 +67,8 @@ class Structure:
         return self.sequence.joint if self.sequence else None
 
     @property
-    def shows_another_tool(self) -> bool:
-        """Whether the episodes that sought contact show another tool than that which they were steered with."""
+    def has_confused_axes(self) -> bool:
+        """Whether the episodes that sought contact show that the axes of the tool were confused."""
         return self.sequence is not None and self.probes[1] > 0 and self.relevance is None
 
     def measures(self) -> dict[str, float]:

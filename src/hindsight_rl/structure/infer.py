@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import permutations
 
 import numpy as np
 
@@ -131,7 +132,8 @@ def _with_probing(
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides.
 
-    They may show another tool: then the sequence is that of this tool, and what has been probed says nothing about it.
+    They may show that the axes of the tool are confused. Then the sequence has them in order, and what has been probed says
+    nothing about it.
     """
     steps, objects = Steps.from_episodes(probing, noise), found.parts.objects
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
@@ -139,7 +141,7 @@ def _with_probing(
     if found.probes[0] < MOSTLY * len(probing) or min(found.moved) < MIN_ONSETS:
         return replace(found, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
-    if nearer := _find_nearer(found, sequence, everything):
+    if nearer := _in_nearer_order(sequence, everything):
         return replace(found, sequence=nearer)
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
@@ -151,17 +153,21 @@ def _with_probing(
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
 
 
-def _find_nearer(found: Structure, sequence: ObjectSequence, steps: Steps) -> ObjectSequence | None:
-    """Return the sequence of another tool that is much nearer to the objects where they begin to move; None without one.
+def _in_nearer_order(sequence: ObjectSequence, steps: Steps) -> ObjectSequence | None:
+    """Return the sequence with the tool's columns in another order if that is much nearer to objects that begin to move.
 
-    The first contacts are few, and may confuse the axes of a tool. Episodes that seek contact with the wrong columns still
-    touch the objects by chance.
+    None if not. The first contacts are few, and may confuse the axes of a tool. Episodes that seek contact with confused
+    axes still touch the objects by chance.
     """
-    nearer = find_sequence(steps, found.parts, found.copies, found.controlled, found.units)
-    if nearer is None or nearer.contacts[0].tool == sequence.contacts[0].tool:
-        return None
-    pairs = zip(nearer.contacts, measure_sequence(steps, sequence, None).contacts, strict=True)
-    return nearer if all(one.distances[1] < MOSTLY * other.distances[1] for one, other in pairs) else None
+
+    def measured(tool: tuple[int, ...]) -> ObjectSequence:
+        contacts = tuple(replace(contact, tool=tool) for contact in sequence.contacts)
+        return measure_sequence(steps, replace(sequence, contacts=contacts), None)
+
+    orders = [measured(tool) for tool in permutations(sequence.contacts[0].tool)]
+    nearest = min(orders, key=lambda order: max(contact.distances[-1] for contact in order.contacts))
+    pairs = zip(nearest.contacts, orders[0].contacts, strict=True)
+    return nearest if all(one.distances[-1] < MOSTLY * usual.distances[-1] for one, usual in pairs) else None
 
 
 def _find_mirrors(
