@@ -292,7 +292,7 @@ def test_a_tool_with_confused_axes_is_probed_once_more(inferred, monkeypatch, pr
     search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
     n_random, real = search.state.random_episodes, structure_search.infer_structure
     monkeypatch.setattr(
-        structure_search, "infer_structure", lambda *words, **named: replace(real(*words, **named), relevance=None)
+        structure_search, "infer_structure", lambda *words, **named: replace(real(*words, **named), has_confused_axes=True)
     )
     before = replace(search.state, phase="probing", first_probing=n_random + probed_before, probe_until=0)
     monkeypatch.setattr(search, "state", before)

@@ -37,6 +37,7 @@ class Structure:
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
+    has_confused_axes: whether the probing episodes show the tool's columns in another order than the episodes before them.
     """
 
     units: Units
@@ -60,16 +61,12 @@ class Structure:
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
+    has_confused_axes: bool = False
 
     @cached_property
     def contact(self) -> Contact | None:
         """The contact of the tool with all objects."""
         return self.sequence.joint if self.sequence else None
-
-    @property
-    def has_confused_axes(self) -> bool:
-        """Whether the episodes that sought contact show that the axes of the tool were confused."""
-        return self.sequence is not None and self.probes[1] > 0 and self.relevance is None
 
     def measures(self) -> dict[str, float]:
         """Return what was measured, by the names that presets use."""

@@ -130,11 +130,7 @@ def _with_probing(
     known: Sequence[Symmetry],
     hidden: Sequence[int] | None,
 ) -> Structure:
-    """Return the structure with what episodes that seek contact show besides.
-
-    They may show that the axes of the tool are confused. Then the sequence has them in order, and what has been probed says
-    nothing about it.
-    """
+    """Return the structure with what episodes that seek contact show besides."""
     steps, objects = Steps.from_episodes(probing, noise), found.parts.objects
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
@@ -142,7 +138,7 @@ def _with_probing(
         return replace(found, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
     if nearer := _in_nearer_order(sequence, everything):
-        return replace(found, sequence=nearer)
+        found, sequence = replace(found, has_confused_axes=True), nearer
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, sequence.dimensions)

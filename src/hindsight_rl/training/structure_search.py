@@ -165,7 +165,7 @@ class StructureSearch:
         state.probing_episodes = len(episodes) - state.first_probing
         found = self._infer(episodes)
         is_first = state.first_probing == state.random_episodes
-        if found.sequence is not None and found.has_confused_axes and is_first:
+        if found.sequence is not None and found.has_confused_axes and is_first:  # steered crosswise, contacts were chance
             self._probe(run, episodes, found, found.sequence)
             return
         if steps < state.probe_until and any(symmetry.is_uncertain for symmetry in found.symmetries):
@@ -240,15 +240,14 @@ class StructureSearch:
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Test hidden columns, symmetries and the reach of the tool. Columns that are shown stay shown.
 
-        If no contact is found, or the axes of the tool were confused, nothing changes: the policy may not touch the object
-        yet. If the agent may not be replaced, its hidden columns stay the same, and symmetries are tested for the columns
-        that it sees.
+        If no contact is found, nothing changes: the policy may not touch the object yet. If the agent may not be replaced,
+        its hidden columns stay the same, and symmetries are tested for the columns that it sees.
         """
         known, may_replace = self.state.found, _may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
         found = self._infer(episodes, len(episodes), shown, None if may_replace else hidden)
-        if found.contact is None or found.has_confused_axes:
+        if found.contact is None:
             return
         is_subgoal_new = found.contact.leads_to_goals and known.value("subgoals") is None
         n_symmetries = len(known.value("symmetries", ()))
