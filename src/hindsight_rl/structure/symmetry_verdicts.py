@@ -24,7 +24,7 @@ SYMMETRY_MARGIN = 0.35
 # times the distance between visited positions: transformed positions may be so far from them; farther, there may be a wall
 UNVISITED = 1.4
 # with 0.1 or with 3 the held-out loss is larger on 15 of 21 recorded runs; with 0.1 by up to 1.3 times, at few contacts
-WEIGHT_DECAY = 1.0
+STRONG_DECAY = 1.0  # of the weights
 _USUAL = ("in transformed steps", "in the steps themselves")
 
 
@@ -157,7 +157,7 @@ class SymmetryTest:
         self._displacement = np.concatenate([each.goal.apply_to_displacements(displacement) for each in group])
         targets = np.column_stack([self._displacement, self._changes[:, [*self._tool, *self.others]]])
         episode = np.tile(steps.episode[picked], len(group))
-        self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, episode, WEIGHT_DECAY)
+        self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, episode, STRONG_DECAY)
 
     def loss(self, symmetry: Symmetry) -> tuple[Difference, int | None]:
         """Return how much worse transformed steps are predicted than the steps themselves, and None.
