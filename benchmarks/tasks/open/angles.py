@@ -165,12 +165,8 @@ class Snake(GoalTask):
     """
 
     near = 0.15
-    link, sideways, bend, limit = (
-        0.25,
-        20.0,
-        0.4,
-        1.2,
-    )  # length; drag relative to that lengthwise; radians per step, at most
+    link, sideways = 0.25, 20.0  # length of a link; its drag sideways relative to that lengthwise
+    bend, limit = 0.4, 1.2  # radians: of a joint in a step, and at most
 
     def __init__(self) -> None:
         super().__init__(7, 2, 3)
