@@ -492,6 +492,16 @@ def test_a_source_that_nobody_closes_ends_its_workers():
         assert not thread.is_alive()
 
 
+@pytest.mark.faults
+def test_a_worker_ends_though_another_thread_has_waited_for_its_process():
+    worker = ProcessEngine(setups.setup(setups.short)).start_worker()
+    worker.wait_until_ready()
+    worker.kill()
+    os.waitpid(worker.process_id, 0)  # multiprocessing does so when the interpreter ends
+    assert worker.end(10.0) == "with exit code 0"  # the other thread alone knows the signal
+    worker._process._popen.returncode = -9  # which it notes next
+
+
 SCRIPT = """
 import setups
 from test_workers import ProcessEngine, WorkerSource, jobs

@@ -335,7 +335,8 @@ class _Process:
         self._process.kill()
         self._process.join()
         code = self._process.exitcode or 0
-        self._process.close()
+        with contextlib.suppress(ValueError):  # the interpreter ends: multiprocessing has waited for the process itself
+            self._process.close()
         return f"by signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
 
 
