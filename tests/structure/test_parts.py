@@ -107,6 +107,22 @@ def test_an_object_may_have_one_dimension():
     assert kinds(path(1), path(2)) == [((0,), "object")]
 
 
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ([path(1, 0), path(0, -1)], [((0, 1), "object")]),  # it slides along the ground, and falls from above
+        ([path(1, 0), path(2, 0)], [((0, 1), "object")]),  # nothing lifted it yet
+        ([np.hstack([each, body(1)]) for each in (path(1, 0), path(0, 1))], [((0, 1), "object"), ((2,), "body")]),
+        ([path(*row) for row in np.eye(4)], [((k,), "object") for k in range(4)]),  # no position has four dimensions
+    ],
+)
+def test_neighbours_that_move_alone_are_one_object_if_their_errors_add_up(paths, expected):
+    steps = steps_of(*paths)
+    parts = find_parts(steps, errors_add_up=lambda dimensions: True).parts
+    assert [(part.dimensions, part.kind) for part in parts] == expected
+    assert {part.dimensions for part in find_parts(steps).parts} >= {(0,), (1,)}
+
+
 def test_what_never_moves_and_is_never_asked_for_belongs_to_its_neighbour():
     goals = ([0, 0, 5], [1, 1, 5])
     assert kinds(path(1, 2, 0), path(2, 1, 0), goals=goals) == [((0, 1, 2), "object")]

@@ -7,6 +7,7 @@ from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.structure.success import (
     Endings,
     count_tolerance_levels,
+    errors_add_up,
     find_success_distance,
     ignores_exchange,
 )
@@ -56,6 +57,24 @@ def test_rewards_that_cannot_answer_for_made_up_goals_are_not_graded():
     pairs = (np.array([goal, goal]) for goal in ([0.0, 4.0], [4.0, 0.0]))
     two = [Episode(pair, pair, pair, np.zeros((1, 1)), np.zeros(1)) for pair in pairs]
     assert not ignores_exchange(by_table, two, 1)
+
+
+@pytest.mark.parametrize(
+    ("is_success", "expected"),
+    [
+        (lambda error: np.linalg.norm(error, axis=1) < 0.5, True),
+        (lambda error: np.abs(error).max(1) < 0.5, False),  # each for itself
+        (lambda error: (np.linalg.norm(error[:, :2], axis=1) < 0.5) & (np.abs(error[:, 2]) < 0.5), True),
+        (lambda error: np.linalg.norm(error, axis=1), False),  # a dense reward
+    ],
+)
+def test_errors_add_up_to_one_distance(is_success, expected):
+    rng = np.random.default_rng(0)
+    goals = rng.normal(size=(4, 1, 3)).repeat(2, axis=1)
+    episodes = [Episode(goal, goal, goal, np.zeros((1, 1)), np.zeros(1)) for goal in goals]
+    found = errors_add_up(lambda achieved, goal, info: is_success(achieved - goal) - 1.0, episodes, [0, 1])
+    assert found == expected
+    assert not errors_add_up(None, episodes, [0, 1])
 
 
 def episode(rewards, terminated=False, success=False):

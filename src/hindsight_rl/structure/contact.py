@@ -15,7 +15,7 @@ from ..records import Array
 from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, GoalCopies, Units, find_differences, listed
 from .controlled import ControlledColumns
-from .parts import AT_REST, Dimensions, Parts
+from .parts import AT_REST, POSITION_SIZES, Dimensions, Parts
 from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, ROUNDED, Steps, correlations, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
@@ -125,7 +125,7 @@ def possible_sizes(n: int) -> list[int]:
 
     More than three are several objects in space or in a plane. One is no position.
     """
-    return [size for size in (3, 2) if n % size == 0] if n > 3 else [n] if n > 1 else []
+    return [size for size in POSITION_SIZES if n % size == 0] if n > 3 else [n] if n > 1 else []
 
 
 def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:

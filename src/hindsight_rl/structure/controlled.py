@@ -10,7 +10,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.affine import AffineColumns
-from .steps import ERROR_RATE, LITTLE, ROUNDED, Steps, correlations, explained_variance, regress
+from .steps import ERROR_RATE, HARDLY, LITTLE, MOSTLY, ROUNDED, Steps, correlations, explained_variance, regress
 
 STEPS_PER_INPUT = 4  # at least so many steps for each product of a column and an action: fewer fit anything
 
@@ -44,17 +44,52 @@ class ControlledColumns:
         return [self.columns.index(column) for column in columns]
 
 
-def find_controlled_columns(steps: Steps, in_postures: bool = False) -> ControlledColumns:
+def find_controlled_columns(steps: Steps) -> ControlledColumns:
     """Find the columns that the action moves.
+
+    The effect of an action may depend on other columns, as on the joints of an arm or the heading of a car. That counts if
+    products of actions and columns explain more of how columns move: less than half as much is left unexplained.
+    """
+    linear = _explain_by_actions(steps, most_products=0)
+    in_postures = _explain_by_actions(steps, most_products=len(steps) // STEPS_PER_INPUT)
+    both = np.array(sorted({*linear.columns, *in_postures.columns}), np.int64)
+    left = [1 - np.clip(explained.r2[both], 0, 1).mean() if len(both) else 0.0 for explained in (linear, in_postures)]
+    chosen = in_postures if left[1] + HARDLY < MOSTLY * left[0] else linear
+    return chosen.measure_effect(steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Explanation:
+    """How much of the change of each column actions explain.
+
+    columns: those that count as moved by them. r2: of all columns. posture, products: see `ControlledColumns.posture`; the
+    products of these columns and actions in each step.
+    """
+
+    columns: tuple[int, ...]
+    r2: Array
+    posture: AffineColumns
+    products: Array
+
+    def measure_effect(self, steps: Steps) -> ControlledColumns:
+        """Return what an action changes in each of the columns."""
+        at = list(self.columns)
+        inputs, targets = np.column_stack([steps.action, self.products]), steps.change[:, at]
+        weights, own = regress(inputs, targets, steps.observation[:, at])
+        effects = weights[:-1].reshape(1 + len(self.posture.columns), steps.action.shape[1], len(at))
+        drift = np.stack([own, weights[-1]])
+        return ControlledColumns(self.columns, tuple(self.r2[at].tolist()), effects[0], drift, self.posture, effects[1:])
+
+
+def _explain_by_actions(steps: Steps, most_products: int) -> _Explanation:
+    """Explain how columns change by actions and by products of actions and columns, if these are not too many.
 
     First the part of a column's change that its change in the step before predicts is left out: a driven body keeps its
     speed, and a pushed object moves on. A column counts if linear regression on this action and the one before explains at
     least LITTLE of the rest, cross-validated. It also counts if the rest correlates with one of them, on average over
     episodes by at least LITTLE, and significantly: a table may stop a hand in most steps.
-    in_postures: the effect of an action may depend on other columns, as the joints of an arm or the heading of a car. Then
-        products of actions and columns take part.
     """
-    posture, deviations = _posture(steps, most=len(steps) // STEPS_PER_INPUT if in_postures else 0)
+    posture, deviations = _posture(steps, most_products)
     products = (deviations[:, :, None] * steps.action[:, None]).reshape(len(steps), -1)
     actions = np.column_stack([steps.action, steps.previous_action])
     change = steps.change - steps.change.mean(0)
@@ -65,11 +100,7 @@ def find_controlled_columns(steps: Steps, in_postures: bool = False) -> Controll
     r2 = (r2 - alone) / np.maximum(1 - alone, ROUNDED)
     is_significant = _correlate_significantly(change - kept * before, actions, steps.episode)
     columns = np.flatnonzero((r2 >= LITTLE) | is_significant).tolist()
-    inputs, targets = np.column_stack([steps.action, products]), steps.change[:, columns]
-    weights, own = regress(inputs, targets, steps.observation[:, columns])
-    effects = weights[:-1].reshape(1 + len(posture.columns), steps.action.shape[1], len(columns))
-    drift = np.stack([own, weights[-1]])
-    return ControlledColumns(tuple(columns), tuple(r2[columns].tolist()), effects[0], drift, posture, effects[1:])
+    return _Explanation(tuple(columns), r2, posture, products)
 
 
 def _posture(steps: Steps, most: int) -> tuple[AffineColumns, Array]:

@@ -39,7 +39,7 @@ from .model import ColumnTest
 from .parts import Parts, find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
-from .success import count_tolerance_levels, find_success_distance, ignores_exchange
+from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 
 
@@ -73,14 +73,14 @@ def infer_structure(
     units = find_units(steps)
     steps, random_steps = (units.apply(each) for each in (steps, replace(random_steps, noise=noise)))
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
-    parts, inertia = find_parts(steps, random_steps), measure_inertia(random_steps)
+    parts = find_parts(steps, random_steps, lambda dimensions: errors_add_up(compute_reward, episodes, dimensions))
     controlled, sequence, guesses = _look_for_contact(steps, random_steps, parts, copies, units)
     held = [Symmetry.parse(text, spec) for text in known]
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
         units=units,
         parts=parts,
-        inertia=inertia,
+        inertia=measure_inertia(random_steps),
         copies=copies,
         controlled=controlled,
         constant=constant,
@@ -101,22 +101,12 @@ def infer_structure(
 def _look_for_contact(
     steps: Steps, random_steps: Steps, parts: Parts, copies: GoalCopies, units: Units
 ) -> tuple[ControlledColumns, ObjectSequence | None, tuple[tuple[int, ...], ...]]:
-    """Return what actions move, what touches the objects, and without that columns that may be the tool.
-
-    The effect of actions depends on the posture only if no tool is found otherwise.
-    """
-    linear = find_controlled_columns(random_steps)
+    """Return what actions move, what touches the objects, and without that columns that may be the tool."""
+    controlled = find_controlled_columns(random_steps)
     if not parts.has_object or not copies.is_complete:
-        return linear, None, ()
-    if sequence := find_sequence(steps, parts, copies, linear, units):
-        return linear, sequence, ()
-    in_postures = find_controlled_columns(random_steps, in_postures=True)
-    if sequence := find_sequence(steps, parts, copies, in_postures, units):
-        return in_postures, sequence, ()
-    for controlled in (linear, in_postures):
-        if guesses := guess_tools(steps, parts, copies, controlled, units):
-            return controlled, None, guesses
-    return in_postures, None, ()
+        return controlled, None, ()
+    sequence = find_sequence(steps, parts, copies, controlled, units)
+    return controlled, sequence, () if sequence else guess_tools(steps, parts, copies, controlled, units)
 
 
 def _with_probing(

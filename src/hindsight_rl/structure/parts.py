@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from .steps import BESIDE, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Step
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
+POSITION_SIZES = (3, 2)  # dimensions of a position: in space or in a plane
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 
 Dimensions = tuple[int, ...]  # of the goal
@@ -73,15 +74,19 @@ class Parts:
         return "; ".join(each.evidence() for each in self.parts)
 
 
-def find_parts(steps: Steps, random_steps: Steps | None = None) -> Parts:
+def find_parts(
+    steps: Steps, random_steps: Steps | None = None, errors_add_up: Callable[[Sequence[int]], bool] = lambda _: False
+) -> Parts:
     """Find the parts of the goal in steps.
 
     random_steps: those with random actions. They alone show what rests by itself: a policy may rest at its goal, or move an
         object from the start. None: all steps are random.
+    errors_add_up: whether errors in some dimensions add up to one distance, which decides what is a success.
 
     Two dimensions of one kind belong together if the one that moves less often mostly moves with the other: the height of
     a cube changes only while something moves it. Neighbouring dimensions that never moved are divided into parts of the
-    usual size. If their number does not fit, they belong to a part beside them.
+    usual size. If their number does not fit, they belong to a part beside them. Two or three neighbouring dimensions that
+    are objects of their own are axes of one position if their errors add up: an object slides on the ground, and falls.
     """
     random_steps = steps if random_steps is None else random_steps
     least = AT_REST * _size(steps)
@@ -98,6 +103,9 @@ def find_parts(steps: Steps, random_steps: Steps | None = None) -> Parts:
     is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move belongs to the part beside it
     for run in _runs(np.flatnonzero(~moved).tolist()):
         groups = _with_unmoved(groups, run, is_body, bool(is_asked[run].any()))
+    alone = _runs(sorted(group[0] for group in groups if len(group) == 1 and not is_body[group[0]]))
+    positions = [run for run in alone if len(run) in POSITION_SIZES and errors_add_up(run)]
+    groups = [group for group in groups if not any(group[0] in run for run in positions)] + positions
     rests = [float((~at_random[:, group]).all(1).mean()) for group in groups]
     parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)

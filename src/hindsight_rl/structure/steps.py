@@ -18,7 +18,7 @@ MOSTLY = 0.5  # a majority: of steps, of episodes, of goals, of a usual distance
 # touch the cube of FetchPush less often, and learning begins up to 1,000 steps later.
 BESIDE = 0.25
 LITTLE = 0.2  # of what is usual, or explained: less does not count
-ALIKE = 0.9  # correlation from which on two columns, or successive displacements, are alike
+ALIKE = 0.9  # correlation or ratio from which on two columns, displacements or distances are alike
 HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
 TINY = 1e-300  # in place of 0 where something is divided by it
 ROUNDED = 1e-12  # a spread that is as good as 0, because values are rounded

@@ -10,7 +10,7 @@ import numpy as np
 from ..options import Choice
 from ..records import Array, Episode
 from ..records.reward_scale import GuardedReward, RewardOf
-from .steps import MOST_DEVIATIONS, MOSTLY
+from .steps import ALIKE, MOST_DEVIATIONS, MOSTLY
 
 MOST_EPISODES_COMPARED = 32
 BISECTIONS = 16  # of the interval that the distance lies in
@@ -100,7 +100,20 @@ def find_success_distance(
             return None
         is_success = found == success[0, 0]
         low, high = np.where(is_success, middle, low), np.where(is_success, high, middle)
-    return float(low.min()) if low.min() >= 0.9 * low.max() else None
+    return float(low.min()) if low.min() >= ALIKE * low.max() else None
+
+
+def errors_add_up(compute_reward: RewardOf | None, episodes: Sequence[Episode], dimensions: Sequence[int]) -> bool:
+    """Return whether errors in these dimensions of the goal add up to one distance, which decides what is a success.
+
+    Then less of each is allowed where all of them are wrong. False without a reward, or if `find_success_distance` gives no
+    answer.
+    """
+    if compute_reward is None:
+        return False
+    of_one = find_success_distance(compute_reward, episodes)
+    of_all = find_success_distance(compute_reward, episodes, [[k] for k in dimensions])
+    return of_one is not None and of_all is not None and of_all < ALIKE * of_one
 
 
 @dataclass
