@@ -30,6 +30,7 @@ from .contact import (
     find_sequence,
     gap_columns,
     guess_tools,
+    measure_contact,
     measure_sequence,
 )
 from .controlled import ControlledColumns, find_controlled_columns
@@ -145,15 +146,15 @@ def _in_nearer_order(sequence: ObjectSequence, steps: Steps) -> ObjectSequence |
     None if not. The first contacts are few, and may confuse the axes of a tool. Episodes that seek contact with confused
     axes still touch the objects by chance.
     """
-
-    def measured(tool: tuple[int, ...]) -> ObjectSequence:
-        contacts = tuple(replace(contact, tool=tool) for contact in sequence.contacts)
-        return measure_sequence(steps, replace(sequence, contacts=contacts), None)
-
-    orders = [measured(tool) for tool in permutations(sequence.contacts[0].tool)]
-    nearest = min(orders, key=lambda order: max(contact.distances[-1] for contact in order.contacts))
-    pairs = zip(nearest.contacts, orders[0].contacts, strict=True)
-    return nearest if all(one.distances[-1] < MOSTLY * usual.distances[-1] for one, usual in pairs) else None
+    each = steps.of_objects(sequence.dimensions)
+    orders = [
+        tuple(measure_contact(one, tool, known.object_columns) for one, known in zip(each, sequence.contacts, strict=True))
+        for tool in permutations(sequence.contacts[0].tool)
+    ]
+    nearest = min(orders, key=lambda contacts: max(contact.distances[-1] for contact in contacts))
+    pairs = zip(nearest, orders[0], strict=True)
+    is_much_nearer = all(one.distances[-1] < MOSTLY * usual.distances[-1] for one, usual in pairs)
+    return replace(sequence, contacts=nearest) if is_much_nearer else None
 
 
 def _find_mirrors(
