@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.columns import find_differences, find_goal_copies, find_units
+from hindsight_rl.structure.columns import find_delayed_columns, find_differences, find_goal_copies, find_units
 from hindsight_rl.structure.steps import Steps, standardize
 
 
@@ -66,3 +66,16 @@ def test_columns_are_standardized_in_any_unit_and_rounding_is_no_signal(unit):
     values = unit * np.array([[1.0, 3.0, 0.0], [3.0, 3.0 + 1e-7, 0.0]])
     assert standardize(values)[:, 0] == pytest.approx([-1, 1], abs=1e-5)
     assert np.abs(standardize(values)[:, 1:]).max() < 0.05
+
+
+def test_columns_that_show_what_others_showed_one_step_before():
+    """Columns: the tool, the tool one step before, the tool one step before in other units, and a constant."""
+
+    def make_columns(puck, tool, rng):
+        before = np.append(tool[:1], tool[:-1])
+        return tool, before, 2 * before, np.ones(41)
+
+    assert find_delayed_columns(steps_of(make_columns)) == (1,)
+    in_other_order = steps_of(lambda puck, tool, rng: (np.append(9.0, tool[:-1]), tool, puck))
+    assert find_delayed_columns(in_other_order) == (0,)
+    assert find_delayed_columns(steps_of(lambda puck, tool, rng: (tool, tool, puck))) == ()

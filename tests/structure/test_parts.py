@@ -79,6 +79,17 @@ def test_an_object_that_settles_at_the_start_waits_until_it_is_touched():
     assert kinds(breaks, breaks) == [((0,), "body")]
 
 
+def test_what_moves_in_the_first_step_only_waits():
+    """The first observation after a reset is that of another place, as some simulators have it."""
+    jumps = [np.outer(np.minimum(np.arange(LENGTH), 1), speeds) for speeds in ((1, 2), (-1, 1), (3, -1))]
+    assert kinds(*jumps) == [((0, 1), "object")]
+
+
+def test_vibrations_are_no_motion_where_all_goals_are_the_same():
+    vibrating = np.hstack([path(1, 1), 1e-7 * (np.arange(LENGTH) % 2)[:, None]])
+    assert kinds(vibrating, vibrating, goals=([0, 0, 5], [1, 1, 5])) == [((0, 1, 2), "object")]
+
+
 def test_what_drops_alike_in_each_episode_is_not_moved_by_actions():
     """The height of a cube drops in the first step, and nothing touches the cube. In the fourth episode something does."""
     drops = path(0, 0, 0)

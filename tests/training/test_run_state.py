@@ -1,8 +1,11 @@
-"""The success of the policy in its last unguided training episodes."""
+"""The success of the policy in its last unguided training episodes, and how the search for structure explores."""
+
+from dataclasses import replace
 
 import pytest
 
-from hindsight_rl.training.run_state import RECENT, WINDOW, UnguidedSuccess, read_successes
+from hindsight_rl.records.exploration import Exploration, Probing
+from hindsight_rl.training.run_state import RECENT, WINDOW, SearchState, UnguidedSuccess, read_successes
 
 
 def success_of(*successes):
@@ -56,3 +59,16 @@ def test_malformed_successes_are_refused(data):
     with pytest.raises(ValueError, match="at most 50 truth values"):
         read_successes(data)
     assert read_successes([True, False]) == success_of(1, 0)
+
+
+def test_only_the_first_random_episodes_are_long():
+    exploration, guess = Exploration(0.3, 0.1, is_random=True), Probing(*[()] * 6, reach=1.0)
+    first, later = SearchState(next_at=250), SearchState(next_at=500, guesses=(guess,))
+    assert first.exploration(exploration, 1, 250).episode_steps == 500
+    assert replace(first, next_at=3_000).exploration(exploration, 1, 3_000).episode_steps == 1_000
+    planned = [later.exploration(exploration, episode, 250) for episode in range(4)]
+    assert [each.episode_steps for each in planned] == [100] * 4
+    assert [each.probing for each in planned] == [None, guess, None, None]
+    assert [each.random_action_repeat for each in planned] == [1, 1, 1, 5]
+    seeking = SearchState(phase="probing", probing=guess).exploration(exploration, 0, 250)
+    assert (seeking.episode_steps, seeking.probing) == (100, guess)

@@ -294,11 +294,29 @@ def test_a_tool_with_confused_axes_is_probed_once_more(inferred, monkeypatch, pr
     monkeypatch.setattr(
         structure_search, "infer_structure", lambda *words, **named: replace(real(*words, **named), has_confused_axes=True)
     )
-    before = replace(search.state, phase="probing", first_probing=n_random + probed_before, probe_until=0)
+    before = replace(search.state, phase="probing", first_probing=n_random + probed_before, seek_until=0)
     monkeypatch.setattr(search, "state", before)
     monkeypatch.setattr(search, "_learn", lambda run, found: None)
     search._look_at_contacts(inferred.trainer, episodes)
     assert (search.state.first_probing == len(episodes)) == is_probed
+
+
+@pytest.mark.parametrize(("n_onsets", "ends_at"), [(0, 2_000), (1, 4_000), (3, 4_000), (4, 2_000)])
+def test_the_search_for_contacts_is_longer_if_there_are_few(inferred, monkeypatch, n_onsets, ends_at):
+    search, real = inferred.trainer.search, structure_search.infer_structure
+    episodes = inferred.trainer.buffer.timeline.episodes()[: search.state.random_episodes]
+    monkeypatch.setattr(
+        structure_search,
+        "infer_structure",
+        lambda *words, **named: replace(real(*words, **named), sequence=None, n_onsets=n_onsets),
+    )
+    monkeypatch.setattr(search, "_learn", lambda run, found: setattr(search.state, "phase", "learning"))
+    monkeypatch.setattr(search, "state", structure_search.SearchState(next_at=100))
+    for steps in (100, 100 + ends_at - 1, 100 + ends_at):
+        assert search.state.phase == "random"
+        monkeypatch.setattr(inferred.trainer.counts, "env_steps", steps)
+        search._look_for_contact(inferred.trainer, episodes)
+    assert search.state.phase == "learning"
 
 
 def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):

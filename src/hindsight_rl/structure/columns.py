@@ -109,6 +109,17 @@ def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
     return tuple(found.values())
 
 
+def find_delayed_columns(steps: Steps) -> tuple[int, ...]:
+    """Find the columns that show what another column showed one step before, as in observations of several frames."""
+    inside = ~steps.starts_episode
+    before, now = steps.observation[inside], steps.next_observation[inside]
+    moves = np.flatnonzero((steps.change[inside] != 0).any(0))
+    every = max(1, len(now) // 64)  # most pairs fail on a few rows already
+    alike = (now[::every, moves, None] == before[::every, None, moves]).all(0)
+    pairs = [(moves[i], moves[j]) for i, j in np.argwhere(alike)]
+    return tuple({int(late): None for late, early in pairs if (now[:, late] == before[:, early]).all()})
+
+
 def listed(columns: Iterable[int]) -> str:
     """Return columns as text, separated by commas."""
     return ", ".join(map(str, columns))

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.subgoals import Subgoal
-from .columns import ColumnDifference, GoalCopies, Units, find_differences, listed
+from .columns import ColumnDifference, GoalCopies, Units, find_delayed_columns, find_differences, listed
 from .controlled import ControlledColumns
 from .parts import AT_REST, POSITION_SIZES, Dimensions, Parts
 from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, ROUNDED, Steps, correlations, standardize
@@ -132,9 +132,10 @@ def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
     """Return the columns that are positions of their own.
 
     A position changes little in a step, while a velocity may change to any other. At the start of an episode a position
-    does not depend on where the object is, while the gap between tool and object does.
+    does not depend on where the object is, while the gap between tool and object does. What shows where a position was one
+    step before does not count.
     """
-    at = list(columns)
+    at = sorted(set(columns).difference(find_delayed_columns(steps)))
     change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), ROUNDED)
     starts = standardize(np.column_stack([steps.observation[:, at], steps.achieved_goal])[steps.starts_episode])
     correlation = np.abs(starts[:, : len(at)].T @ starts[:, len(at) :]).max(1) / len(starts)

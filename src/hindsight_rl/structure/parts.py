@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import BESIDE, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
+from .steps import BESIDE, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
@@ -142,19 +142,21 @@ def _moved_by_episode(steps: Steps, noise: Array) -> Array:
 
 
 def _size(steps: Steps) -> Array:
-    """Return the standard deviation of the desired goals in each dimension, (g,); of the achieved ones where that is 0.
+    """Return the standard deviation of the desired goals in each dimension, (g,).
 
-    Never 0: no displacement of 0 is larger than a multiple of it.
+    Where all of them are the same, it is that of the achieved ones, but at least HARDLY any of that of all dimensions
+    together: an object may vibrate. Never 0: no displacement of 0 is larger than a multiple of it.
     """
     desired = steps.desired_goal[steps.starts_episode].std(0)
-    return np.asarray(np.maximum(np.where(desired > 0, desired, steps.achieved_goal.std(0)), TINY))
+    otherwise = np.maximum(steps.achieved_goal.std(0), HARDLY * steps.goal_std)
+    return np.asarray(np.maximum(np.where(desired > 0, desired, otherwise), TINY))
 
 
 def _waits(steps: Steps, is_moving: Array) -> Array:
     """Return whether each of m dimensions rests in most steps, and waits for something in most episodes, (m,) bool.
 
-    It waits in an episode if it does not move in the first steps, or if it rests in most steps before its last motion. What
-    breaks or falls rests only after its last motion. is_moving: (N, m).
+    It waits in an episode if it does not move in the first steps, if it moves in the first one only, or if it rests in most
+    steps before its last motion. What breaks or falls rests only after its last motion. is_moving: (N, m).
     """
     starts = np.flatnonzero(steps.starts_episode)
     ends = np.append(starts[1:], len(steps))
@@ -162,7 +164,7 @@ def _waits(steps: Steps, is_moving: Array) -> Array:
     for motion in (is_moving[start:end] for start, end in zip(starts, ends, strict=True)):
         first = np.where(motion.any(0), motion.argmax(0), BY_ITSELF)
         n_until_last = len(motion) - motion[::-1].argmax(0)
-        waits.append((first >= BY_ITSELF) | (motion.sum(0) < MOSTLY * n_until_last))
+        waits.append((first >= BY_ITSELF) | (n_until_last < BY_ITSELF) | (motion.sum(0) < MOSTLY * n_until_last))
     return np.asarray(((~is_moving).mean(0) > MOSTLY) & (np.mean(waits, axis=0) > MOSTLY))
 
 

@@ -33,6 +33,9 @@ SCALING_EPISODE_STEPS = 200
 # Steps after which a random episode ends, unless HELD_OUT longer ones fit into the random steps. Shorter ones show little
 # of a task: with 200, PointMaze_UMaze is solved after 1,950 steps instead of 1,500 (medians of six seeds).
 RANDOM_EPISODE_STEPS = 500
+# Steps after which an episode ends that waits for a contact or seeks one. Only the first contact of an episode counts, so
+# long episodes show few.
+SEEKING_EPISODE_STEPS = 100
 GUESS_EVERY = 4  # episodes: one of them steers what may be the tool
 # Options that say where the run gets its episodes and puts its files. No search finds them:
 FIXED = frozenset(
@@ -238,7 +241,7 @@ class SearchState:
     random_episodes: number of stored episodes with random actions, which are the first ones.
     first_probing: index of the first stored episode that sought contact.
     probing_episodes: number of episodes from there that sought contact.
-    probe_until: environment steps after which probing ends at the latest.
+    seek_until: environment steps after which the search for the first contacts, and then probing, ends at the latest.
     has_contact: whether the probing episodes show what touches the object.
     endings: how the episodes so far ended.
     guesses: plans that steer a possible tool to the object, while no contact was seen.
@@ -252,7 +255,7 @@ class SearchState:
     random_episodes: int = 0
     first_probing: int = 0
     probing_episodes: int = 0
-    probe_until: int = 0
+    seek_until: int = 0
     has_contact: bool = False
     probing: Probing | None = None
     guesses: tuple[Probing, ...] = ()
@@ -296,17 +299,18 @@ class SearchState:
     def exploration(self, exploration: Exploration, episode: int, random_steps: int) -> Exploration:
         """Return how an episode of the warm-up explores. exploration: that of random actions. episode: its number."""
         if self.phase == "probing":
-            return replace(exploration, probing=self.probing)
+            return replace(exploration, probing=self.probing, episode_steps=SEEKING_EPISODE_STEPS)
         if self.phase == "scaling":
             repeat = int(load_preset("cancelling_actions").options["random_action_repeat"])
             held = replace(exploration, random_action_repeat=repeat, episode_steps=SCALING_EPISODE_STEPS)
             return replace(held, random_scale=SMALL_FRACTION) if episode % 2 else held
-        # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
-        exploration = replace(exploration, episode_steps=max(random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
+        if self.next_at == random_steps:
+            # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
+            return replace(exploration, episode_steps=max(random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
+        exploration = replace(exploration, episode_steps=SEEKING_EPISODE_STEPS)
         if self.guesses and episode % GUESS_EVERY == 1:  # the others stay random: they say how the world moves by itself
             return replace(exploration, probing=self.guesses[episode // GUESS_EVERY % len(self.guesses)])
-        is_repeated = episode % 2 and self.next_at != random_steps
-        return replace(exploration, random_action_repeat=SHORT_REPEAT) if is_repeated else exploration
+        return replace(exploration, random_action_repeat=SHORT_REPEAT) if episode % 2 else exploration
 
 
 def _tuples(value: Any) -> Any:

@@ -29,6 +29,7 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
+from ..structure.contact import MIN_ONSETS
 from ..structure.steps import HELD_OUT
 from ..structure.symmetry_verdicts import generators
 from .demonstrations import Demonstrations
@@ -36,7 +37,9 @@ from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
 SCALING_EPISODES = 8  # in every second one, random actions are small
-MOST_RANDOM_STEPS = 2_000  # environment steps after which the search stops waiting for the first contacts
+# environment steps from the first inference on, after which the search for contacts ends; twice as many if there are some,
+# but too few to be sure of the tool
+MOST_RANDOM_STEPS = 2_000
 MORE_RANDOM_STEPS = 250  # until the structure is inferred again
 PROBING_STEPS = 1_000  # for each object; twice as many if it is uncertain then whether a symmetry holds
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
@@ -132,7 +135,9 @@ class StructureSearch:
     def _look_for_contact(self, run: RunState, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
         state.random_episodes = len(episodes)
+        state.seek_until = state.seek_until or steps + MOST_RANDOM_STEPS
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
+        has_few = 0 < found.n_onsets < 2 * MIN_ONSETS
         if not found.parts.has_object:  # whether columns show an object may need more episodes
             if run.demonstrations is None and _may_be_too_strong(found, self._spec):  # they use the whole range
                 state.phase, state.first_scaled = "scaling", len(episodes)
@@ -142,7 +147,7 @@ class StructureSearch:
                 self._learn(run, found)
         elif found.sequence is not None:
             self._probe(run, episodes, found, found.sequence)
-        elif steps < MOST_RANDOM_STEPS:
+        elif steps < state.seek_until or (has_few and steps < state.seek_until + MOST_RANDOM_STEPS):
             state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
         else:
             self._learn(run, found)
@@ -152,7 +157,7 @@ class StructureSearch:
         state.probing = plan_probing(found, sequence)
         state.phase, n_objects = "probing", len(state.probing.objects)
         state.next_at = run.counts.env_steps + PROBING_STEPS * n_objects
-        state.probe_until = state.next_at + PROBING_STEPS * n_objects
+        state.seek_until = state.next_at + PROBING_STEPS * n_objects
         state.first_probing = len(episodes)
         run.drop_jobs()
 
@@ -168,8 +173,8 @@ class StructureSearch:
         if found.sequence is not None and found.has_confused_axes and is_first:  # steered crosswise, contacts were chance
             self._probe(run, episodes, found, found.sequence)
             return
-        if steps < state.probe_until and any(symmetry.is_uncertain for symmetry in found.symmetries):
-            state.next_at = min(steps + PROBING_STEPS // 2, state.probe_until)
+        if steps < state.seek_until and any(symmetry.is_uncertain for symmetry in found.symmetries):
+            state.next_at = min(steps + PROBING_STEPS // 2, state.seek_until)
             return
         state.has_contact = found.contact is not None
         self._learn(run, found)
