@@ -1,11 +1,14 @@
 """How a goal can be set, and which columns hold it, found by trying."""
 
+import gymnasium
 import numpy as np
 import pytest
 from docking_env import Docking
+from gymnasium import spaces
 from line_env import Line
 
-from hindsight_rl.envs.probe import columns_with_goals, find_goal_setter
+from hindsight_rl.envs.goal_env import read_spec
+from hindsight_rl.envs.probe import Probe, columns_with_goals, find_goal_setters
 from hindsight_rl.envs.random_play import RandomEpisode
 from hindsight_rl.envs.small_tasks import BitFlipping, PointReach
 from hindsight_rl.records import OBSERVATION_KEYS
@@ -40,6 +43,44 @@ class AsTuple(Line):
         return {"observation": here, "achieved_goal": here.copy(), "desired_goal": np.array(self.goal, np.float32)}
 
 
+class Adapter(gymnasium.Env):
+    """An adapter around an environment that holds the goal."""
+
+    def __init__(self, cls=Line):
+        self.env = cls()
+        self.observation_space, self.action_space = self.env.observation_space, self.env.action_space
+        self.step, self.compute_reward = self.env.step, self.env.compute_reward
+
+    def reset(self, *, seed=None, options=None):
+        return self.env.reset(seed=seed)
+
+
+class Counted(Line):
+    """Its goal is one number."""
+
+    def __init__(self):
+        super().__init__()
+        spot = spaces.Discrete(100, start=-50)
+        self.observation_space = spaces.Dict({**self.observation_space, "achieved_goal": spot, "desired_goal": spot})
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goal = np.int64(self.np_random.integers(100) - 50)
+        return self.observe(), {}
+
+    def observe(self):
+        return {"observation": np.full(2, self.place), "achieved_goal": np.int64(self.place), "desired_goal": self.goal}
+
+    def info(self, observation):
+        return {"is_success": bool(observation["achieved_goal"] == self.goal)}
+
+    def reward(self, observation, info):
+        return info["is_success"] - 1.0
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return (achieved_goal == desired_goal) - 1.0
+
+
 @pytest.mark.parametrize(
     ("env", "name"),
     [
@@ -49,10 +90,12 @@ class AsTuple(Line):
         (Docking(), "the attribute target"),
         (Nested(), "the attribute task.target"),
         (AsTuple(), "the attribute goal"),
+        (Counted(), "the attribute goal"),
+        (Adapter(), "the attribute env.goal"),
     ],
 )
 def test_a_goal_is_set(env, name):
-    setter = find_goal_setter(env)
+    setter = next(find_goal_setters(env))
     assert setter.name == name
     goal = env.reset(seed=5)[0]["desired_goal"].copy()
     observation = setter.start(6, goal)
@@ -87,7 +130,45 @@ class Copied(Line):
 
 @pytest.mark.parametrize("env", [Fixed(), Copied()])
 def test_a_goal_that_cannot_be_set(env):
-    assert find_goal_setter(env) is None
+    assert not list(find_goal_setters(env))
+
+
+def test_a_single_number_is_not_looked_for_in_the_objects_of_an_environment():
+    """The inner environments' numbers, such as handles of a simulator, are often equal to it."""
+    assert not list(find_goal_setters(Adapter(Counted)))
+
+
+def test_an_attribute_that_does_not_set_the_goal_is_restored():
+    env = Copied()
+    goals = [env.reset(seed=seed)[0]["desired_goal"] for seed in (2, 1)]
+    env.bound = bound = goals[1].tolist()  # equal to the goal of the first seed by chance
+    assert not list(find_goal_setters(env))
+    assert env.bound is bound
+
+
+class Shown(Line):
+    """The attribute `shown` sets the goal of the observation only; `parts`, which is not found, sets the rewards."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.shown, self.parts = self.goal.copy(), {"goal": self.goal}
+        del self.goal
+        return self.observe(), {}
+
+    def observe(self):
+        return {**super().observe(), "desired_goal": self.shown.copy() if "shown" in vars(self) else self.goal}
+
+    def __getattr__(self, name):
+        if name == "goal":
+            return self.__dict__["parts"]["goal"]
+        raise AttributeError(name)
+
+
+def test_an_attribute_that_rewards_do_not_follow_does_not_set_the_goal():
+    assert [setter.name for setter in find_goal_setters(Shown())] == ["the attribute shown"]
+    probe = Probe(Shown(), read_spec(Shown()))
+    assert probe.goal_setter is None
+    assert not len(probe.other_rewards)
 
 
 def started(observation, desired, achieved=(0.0, 0.0)):

@@ -6,6 +6,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,31 +37,55 @@ class GoalSetter(NamedTuple):
 
     name: how the goal is set, for messages.
     start: (seed, goal) -> first observation.
+    undo: restores an attribute that was changed.
     """
 
     name: str
     start: Callable[[int, Array], Any]
+    undo: Callable[[], object] = lambda: None
 
 
-def find_goal_setter(env: Environment) -> GoalSetter | None:
-    """Return what sets the desired goal: the options of reset, or an attribute. None if nothing does.
+def find_goal_setters(env: Environment) -> Iterator[GoalSetter]:
+    """Yield what sets the desired goal: the options of reset, or attributes of the environment or of an object in it.
 
     An attribute is found by its value: after a reset it equals the desired goal, and after it was changed the next
-    observation shows the change. The environment is reset.
+    observation shows the change. It is restored if it does not set the goal, or if the next setter is requested. The
+    environment is reset.
     """
-    return next((setter for setter in list(_goal_setters(env)) if _works(env, setter)), None)
+    for setter in list(_candidates(env)):
+        if _works(env, setter):
+            yield setter
+        with contextlib.suppress(Exception):  # the attribute must not change
+            setter.undo()
 
 
-def _goal_setters(env: Environment) -> Iterator[GoalSetter]:
+def _candidates(env: Environment) -> Iterator[GoalSetter]:
     """Yield what may set the goal."""
     yield GoalSetter("the reset option 'goal'", lambda seed, goal: env.reset(seed=seed, options={"goal": goal.copy()})[0])
     goal = np.asarray(env.reset(seed=SEEDS[0])[0]["desired_goal"])
-    for path, owner in (("", env.unwrapped), ("task.", getattr(env.unwrapped, "task", None))):
-        for name, value in list(getattr(owner, "__dict__", {}).items()):
-            with contextlib.suppress(TypeError, ValueError):  # not numbers
-                if np.array_equal(np.asarray(value).astype(goal.dtype), goal):
+    parts = _parts(env.unwrapped) if goal.ndim else ()  # many parts hold a single number that is equal by chance
+    for path, owner in (("", env.unwrapped), *parts):
+        for name, value in list(vars(owner).items()):
+            with contextlib.suppress(Exception):  # not numbers
+                if _equals(value, goal):
                     start = functools.partial(_start_with_attribute, env, owner, name)
-                    yield GoalSetter(f"the attribute {path}{name}", start)
+                    undo = functools.partial(setattr, owner, name, value)
+                    yield GoalSetter(f"the attribute {path}{name}", start, undo)
+
+
+def _parts(env: Environment) -> Iterator[tuple[str, Any]]:
+    """Yield (path, object) for the objects in an environment, such as its task, or the environment behind an adapter.
+
+    Classes and modules are left out, because others use them too.
+    """
+    for name, value in list(vars(env).items()):
+        if hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
+            yield f"{name}.", value
+
+
+def _equals(value: Any, goal: Array) -> bool:
+    """Return whether a value has the shape and the numbers of the goal. A long sequence is not read."""
+    return (not goal.ndim or len(value) == len(goal)) and np.array_equal(np.asarray(value).astype(goal.dtype), goal)
 
 
 def _start_with_attribute(env: Environment, owner: Any, name: str, seed: int, goal: Array) -> Any:
@@ -129,7 +154,7 @@ class Probe:
         self.terminated, self.terminated_fault = find_flag(env, samples, "terminated")
         self.success, self.success_fault = find_flag(env, samples, "success")
         self._correct_reward_range()
-        self.goal_setter = find_goal_setter(env)
+        self.goal_setter: GoalSetter | None = None
         self._search_success()
         self._correct_reward_range()
         for episode in (*self.episodes, self.replay) if recomputes_rewards else ():
@@ -147,9 +172,13 @@ class Probe:
 
     def _search_success(self) -> None:
         """Add episodes with set goals, and with random actions until there is a success."""
-        if self.goal_setter is not None:
-            self.search.append(play(self.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS))
-            self.search += self._episodes_with_set_goal(self.goal_setter)
+        for setter in find_goal_setters(self.env):
+            self.search = [play(self.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS)]
+            base = max(self.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
+            with_set_goal = self._episodes_with_set_goal(setter, base)
+            if self._rewards_follow(base, with_set_goal):
+                self.goal_setter, self.search = setter, [*self.search, *with_set_goal]
+                break
         else:
             self.starts = [play(self.env, seed, 0) for seed in START_SEEDS]
         steps = 0
@@ -160,14 +189,25 @@ class Probe:
             self.search.append(play(self.env, seed, min(MAX_STEPS, SEARCH_STEPS - steps), most_repeats))
             steps += len(self.search[-1])
 
-    def _episodes_with_set_goal(self, setter: GoalSetter) -> list[RandomEpisode]:
-        """Play the episode that moved farthest again, with some of its achieved goals as the desired goal."""
-        base = max(self.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
+    def _episodes_with_set_goal(self, setter: GoalSetter, base: RandomEpisode) -> list[RandomEpisode]:
+        """Play an episode again, with some of its achieved goals as the desired goal."""
         targets = [int(fraction * (len(base) - 1)) for fraction in TARGETS]
         goals = [base.observations["achieved_goal"][target + 1] for target in targets]
         starts = [functools.partial(setter.start, base.seed, goal) for goal in goals]
         lengths = [target + 1 + STEPS_AFTER for target in targets]
         return [play_actions(self.env, base.seed, base.actions[:n], s) for n, s in zip(lengths, starts, strict=True)]
+
+    def _rewards_follow(self, base: RandomEpisode, with_set_goal: Sequence[RandomEpisode]) -> bool:
+        """Return whether set goals change rewards of `step`, if they change those of compute_reward.
+
+        An attribute may be a copy that only the observation shows.
+        """
+        computed, changed = self.reward(*base.goals()), []
+        for each in with_set_goal:
+            pairs = (computed, self.reward(*each.goals())), (np.array(base.rewards), np.array(each.rewards))
+            changed.append([not is_close(before[: len(each)], now).all() for before, now in pairs])
+        is_expected, is_seen = np.any(changed, axis=0)
+        return bool(is_seen or not is_expected)
 
     @property
     def episodes(self) -> list[RandomEpisode]:
