@@ -217,6 +217,18 @@ def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
             "steps with success have lower rewards than the others",
         ),
         (
+            changed(compute_reward=lambda self, a, d, info: -np.ones(a.shape[:-1]), reward=lambda self, o, info: -1.0),
+            "reward inputs",
+            "error",
+            r"returns -1 for \d+ successes, and no less than -1 for the other \d+ steps, .* such as 0 instead of -1",
+        ),
+        (
+            changed(compute_reward=lambda self, a, d, info: -np.ones(a.shape[:-1])),
+            "reward inputs",
+            "error",
+            "so no relabelled goal is a success",
+        ),
+        (
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
             "reward inputs",
             "error",
@@ -293,6 +305,42 @@ def test_a_broken_rule_is_named(env, name, level, sentence):
     found = finding(env, name)
     assert found[0] == level, found
     assert_matches(sentence, found[1])
+
+
+@pytest.mark.parametrize(("base", "level"), [(Terminating, "not seen"), (Line, "error")])
+def test_one_reward_for_all_steps_is_enough_only_if_a_function_ends_relabelled_successes(base, level):
+    env = changed(
+        base,
+        terminates=Terminating.terminates,
+        reward=lambda self, o, info: -1.0,
+        compute_reward=lambda self, a, d, info: -np.ones(a.shape[:-1]),
+    )
+    assert finding(env, "reward inputs")[0] == level
+
+
+def test_the_goals_that_the_reward_was_tried_with_are_counted():
+    level, sentence = finding(Line(), "reward inputs")
+    achieved, desired, _ = Probe(Line(), read_spec(Line())).random[0].goals()
+    n_lower = sum((~near(achieved, goal)).sum() for goal in (desired, np.roll(achieved, 1, axis=0)))
+    assert 0 < n_lower < 20
+    assert sentence == f"compute_reward(x, x) is higher than the reward of {n_lower} of 20 other goals, and never lower"
+    assert level == "ok"
+
+
+def test_steps_whose_rewards_are_replaced_are_named():
+    report = check_goal_env(WidelyCopied(), reward="recompute")
+    (found,) = [f for f in report.findings if f.name == "reward values"]
+    assert found.level == "ok"
+    assert_matches(
+        r"step 1 with seed 1 has the reward -1, but compute_reward returns 0; (\d+) of \1 steps differ, by up to 1\. "
+        r"The rewards of compute_reward are used",
+        found.sentence,
+    )
+
+
+def test_a_time_limit_beyond_the_steps_of_the_check_is_not_seen():
+    expected = "200 steps; the longest of 2 episodes had 150; the check ends each at 150"
+    assert finding(changed(max_steps=200), "time limit") == ("not seen", expected)
 
 
 def test_an_environment_that_ends_by_itself_needs_no_time_limit():

@@ -56,8 +56,8 @@ def check_time_limit(probe: Probe) -> Answer:
         return "warning", f"none was found; an episode had {longest} steps. {fix}"
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
-    level = "not seen" if limit > MAX_STEPS else "ok"
-    return level, f"{limit} steps; the longest of {len(probe.random)} episodes had {longest}"
+    sentence = f"{limit} steps; the longest of {len(probe.random)} episodes had {longest}"
+    return ("not seen", f"{sentence}; the check ends each at {MAX_STEPS}") if limit > MAX_STEPS else ("ok", sentence)
 
 
 def check_observations(probe: Probe) -> Answer:
@@ -119,7 +119,8 @@ def check_reward_speed(probe: Probe, clock: Callable[[], float] = time.process_t
 
 def check_reward_values(probe: Probe) -> Answer:
     """The reward of a step must be compute_reward of the goals after that step."""
-    computed, rewards, wrong = probe.values(probe.reward), probe.rewards, probe.other_rewards
+    computed, rewards = probe.values(probe.reward), probe.step_rewards
+    wrong = np.flatnonzero(~is_close(computed, rewards))
     if not len(wrong):
         return "ok", f"compute_reward returns the rewards of all {len(rewards)} steps"
     first, worst = int(wrong[0]), np.abs(computed - rewards)[wrong].max()
@@ -127,6 +128,8 @@ def check_reward_values(probe: Probe) -> Answer:
         f"{probe.step_name(first)} has the reward {rewards[first]:g}, but compute_reward returns {computed[first]:g}; "
         f"{len(wrong)} of {len(rewards)} steps differ, by up to {worst:g}. "
     )
+    if probe.recomputes_rewards:
+        return "ok", f"{sentence}The rewards of compute_reward are used"
     if probe.has_extra_reward:
         kept = "`train`, HER and make_buffer add it to relabelled rewards too; other buffers need extra_reward=True"
         return "ok", sentence + kept
@@ -151,8 +154,18 @@ def check_reward_inputs(probe: Probe) -> Answer:
     highest = probe.spec.reward_high
     same = probe.reward(achieved, achieved.copy(), info)
     success, rewards = probe.is_success, probe.rewards
-    if 0 < success.sum() < len(success) and rewards[success].max() < rewards[~success].min():
-        return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
+    if 0 < success.sum() < len(success):
+        computed = probe.values(probe.reward)
+        best, least = computed[success].max(), computed[~success].min()
+        if rewards[success].max() < rewards[~success].min():
+            return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
+        success_ends = probe.terminates_on_success and (probe.success or probe.has_right_termination)
+        if best <= least and not success_ends:  # with -1 for every step, a known end is enough to learn from
+            return "error", (
+                f"compute_reward returns {best:g} for {success.sum()} successes, and no less than {least:g} for the other "
+                f"{(~success).sum()} steps, so no relabelled goal is a success. Return a higher reward for a goal that is "
+                f"achieved, such as 0 instead of -1"
+            )
     if np.isfinite(highest) and (same != highest).any():
         return "error", (
             f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
@@ -170,7 +183,9 @@ def check_reward_inputs(probe: Probe) -> Answer:
             f"compute_reward(x, x) is {same[0]:g}, as is the reward of every other goal that was tried, and no step was a "
             f"success. If so, no relabelled goal is ever a success: compute_reward(x, x) should be the highest reward"
         )
-    return "ok", f"{len(same)} rewards depend on the desired_goal that is given"
+    n_lower = int((~is_close(others, same)).sum())
+    compared = f"compute_reward(x, x) is higher than the reward of {n_lower} of {others.size} other goals, and never lower"
+    return "ok" if n_lower else "not seen", compared
 
 
 def check_info_keys(probe: Probe, given: Sequence[str]) -> Answer:

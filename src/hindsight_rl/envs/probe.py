@@ -135,6 +135,7 @@ class Probe:
     allows it, else by playing on.
     env, spec: the environment and its task, without a range of rewards if a step shows another value than its two.
     recomputes_rewards: the rewards of steps are those of compute_reward, whatever `step` returns.
+    step_rewards: the reward that `step` returned at each step of all episodes.
     random: episodes of random actions. replay: the first steps of the first one, played again.
     reward, terminated, success: the functions of N goals. reward_fault, terminated_fault, success_fault: what is wrong with
         the environment's own.
@@ -144,7 +145,7 @@ class Probe:
     """
 
     def __init__(self, env: Environment, spec: GoalSpec, recomputes_rewards: bool = False) -> None:
-        self.env, self.spec = env, spec
+        self.env, self.spec, self.recomputes_rewards = env, spec, recomputes_rewards
         samples = sample_goals(env)
         self.random = [play(env, seed, MAX_STEPS) for seed in SEEDS]
         self.replay = play(env, SEEDS[0], REPLAYED_STEPS)
@@ -157,6 +158,7 @@ class Probe:
         self.goal_setter: GoalSetter | None = None
         self._search_success()
         self._correct_reward_range()
+        self.step_rewards = self.rewards
         for episode in (*self.episodes, self.replay) if recomputes_rewards else ():
             episode.rewards[:] = self.reward(*episode.goals()).tolist()
 
