@@ -323,6 +323,24 @@ def test_an_environment_of_a_module_beside_you(tmp_path, hindsight):
     assert played.status == 0, played.error
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [("x = 1\n1 / 0\n", "ZeroDivisionError: division by zero, in {file}:2: 1 / 0"), ("x = (\n", "(mine.py, line 1)")],
+)
+def test_an_error_of_the_module_names_its_line_once(tmp_path, hindsight, code, message):
+    file = tmp_path / "mine.py"
+    file.write_text(code)
+    failed = hindsight("check", "mine:Mine-v0")
+    assert failed.status == 1
+    assert "error    environment        mine cannot be imported (" in failed.out
+    trained = hindsight("train", "mine:Mine-v0", "--folder", tmp_path / "run")
+    assert trained.status == 1
+    for text in (failed.out, trained.error):
+        assert text.count(message.format(file=file)) == 1
+        assert "Traceback" not in text
+        assert "importlib" not in text
+
+
 @pytest.mark.slow
 def test_training_continues_without_a_reader(tmp_path):
     arguments = ["train", "PointReach-v0", "--folder", tmp_path / "run", *SHORT, *SMALL, "--steps", "300"]

@@ -110,14 +110,16 @@ def line_of_user(problem: BaseException) -> traceback.FrameSummary | None:
 
 
 def origin(problem: BaseException) -> str:
-    """Return where the error behind an error was raised, such as the line of an environment, or ""."""
+    """Return where the error behind an error was raised, such as the line of an environment; "" if its message says it."""
     cause = problem.__cause__
     if cause is None or cause.__traceback__ is None:
         return ""
     last = line_of_user(cause)
-    if last is None and isinstance(cause, ImportError):
+    if last is None and isinstance(cause, ImportError | SyntaxError):
         return ""  # only the lines of Python's own import
     last = last or traceback.extract_tb(cause.__traceback__)[-1]
+    if f"{last.filename}:{last.lineno}" in str(problem):
+        return ""
     return f"\n  {type(cause).__name__} in {last.name}, {last.filename}:{last.lineno}: {last.line}"
 
 

@@ -540,12 +540,24 @@ def test_an_environment_that_fails_is_reported_not_raised():
     assert "Dict observation space" in finding(type("Bare", (gymnasium.Env,), {}), "environment")[1]
 
 
+class WithoutSeed(Line):
+    """The form of Gym before 0.26."""
+
+    def reset(self):
+        return super().reset()[0]
+
+
 @pytest.mark.parametrize(
     "methods",
-    [{"reset": lambda self, **_: Line.reset(self)[0]}, {"step": lambda self, action: Line.step(self, action)[:4]}],
+    [
+        {"reset": lambda self, **_: Line.reset(self)[0]},
+        {"step": lambda self, action: Line.step(self, action)[:4]},
+        {"reset": WithoutSeed.reset},
+    ],
 )
-def test_a_wrong_number_of_values_is_named(methods):
-    assert_matches(r"unpack.*reset returns \(observation, info\), step", finding(changed(**methods), "first episodes")[1])
+def test_another_form_of_reset_and_step_is_named(methods):
+    message = r"reset\(\*, seed=None, options=None\) returns \(observation, info\), step\(action\) returns \(obs"
+    assert_matches(f"(unpack|'seed').*{message}", finding(changed(**methods), "first episodes")[1])
 
 
 @pytest.mark.parametrize(

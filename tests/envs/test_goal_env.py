@@ -382,6 +382,28 @@ def test_an_error_of_the_constructor_is_reported_with_the_options(registered):
         make_by_id("PointReach-v0", None, {"dt": -1})
 
 
+def test_an_error_of_the_constructor_names_the_line(registered):
+    def make(render_mode=None):
+        raise RuntimeError("no table")
+
+    registered("Line-v0", make)
+    line = r"\(RuntimeError: no table, in .*test_goal_env.py:\d+: raise RuntimeError\(\"no table\"\)\)\."
+    with pytest.raises(GoalEnvError, match=f"^Line-v0 cannot be made {line}"):
+        make_by_id("Line-v0", None, {})
+    with pytest.raises(GoalEnvError, match=f"failed to make an environment {line}"):
+        make_goal_env(make)
+
+
+@pytest.mark.parametrize(("given", "suggested"), [("Line", "Line-v0"), ("Line-v2", "Line-v2")])
+def test_a_module_that_does_not_register_the_environment_is_told_how(given, suggested):
+    with pytest.raises(UnknownNameError) as raised:
+        make_by_id(f"line_env:{given}", None, {})
+    assert str(raised.value).endswith(
+        f"The module line_env must register it, as with "
+        f'gymnasium.register("{suggested}", entry_point="line_env:Line", max_episode_steps=100).'
+    )
+
+
 def test_an_import_that_fails_without_opengl_names_the_libraries(monkeypatch):
     def import_module(name):
         raise AttributeError("'NoneType' object has no attribute 'glGetError'")
@@ -392,7 +414,7 @@ def test_an_import_that_fails_without_opengl_names_the_libraries(monkeypatch):
     with pytest.raises(MissingExtraError, match=r"MUJOCO_GL=egl .*apt-get install -y libegl1"):
         make_by_id("FetchReach-v4", None, {})
     monkeypatch.delenv("MUJOCO_GL")
-    with pytest.raises(AttributeError):
+    with pytest.raises(GoalEnvError, match=r"gymnasium_robotics cannot be imported \(AttributeError: .*test_goal_env.py"):
         make_by_id("FetchReach-v4", None, {})
 
 

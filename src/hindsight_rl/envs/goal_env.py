@@ -27,7 +27,7 @@ from ..options import ReplayOptions
 from ..options.replay import RewardSource
 from ..records import GoalSpec
 from .goal_functions import find_reward, own_reward, sample_goals
-from .random_play import Environment, name_of, play, random_state_kept
+from .random_play import Environment, describe_failure, name_of, play, random_state_kept
 from .wrappers import FlattenGoalEnv, RecomputedReward, StepCounter
 
 EnvSource = str | Callable[..., Environment] | Environment
@@ -114,7 +114,7 @@ def _make(env: EnvSource, render_mode: str | None, options: dict[str, Any]) -> E
     except HindsightError:
         raise
     except Exception as problem:
-        raise GoalEnvError(f"{env!r} failed to make an environment ({type(problem).__name__}: {problem}).") from problem
+        raise GoalEnvError(f"{env!r} failed to make an environment ({describe_failure(problem)}).") from problem
     if not isinstance(made, gymnasium.Env):
         raise GoalEnvError(f"{env!r} must return a gymnasium.Env, got {type(made).__name__}.")
     return made
@@ -127,7 +127,7 @@ def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any])
         make an older one.
     options: keyword arguments of its constructor.
     Raises UnknownNameError for an unknown or retired id, MissingExtraError for a missing package, GoalEnvError if the
-    environment cannot be made.
+    environment cannot be made or its module fails.
     """
     module, _, env_id = env_id.rpartition(":")
     if module:
@@ -141,14 +141,20 @@ def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any])
     except HindsightError:
         raise
     except (gymnasium.error.UnregisteredEnv, gymnasium.error.DeprecatedEnv):
-        hint = f"{nearest(env_id, gymnasium.registry)} If a package registers it, write PACKAGE:{env_id}."
-        raise UnknownNameError(f"Environment {env_id!r} is not registered.{hint}") from None
+        hint = f"If a package registers it, write PACKAGE:{env_id}."
+        if module:
+            name, _, version = env_id.partition("-v")
+            registers = (
+                f'gymnasium.register("{name}-v{version or 0}", entry_point="{module}:{name}", max_episode_steps=100)'
+            )
+            hint = f"The module {module} must register it, as with {registers}."
+        near = nearest(env_id, gymnasium.registry)
+        raise UnknownNameError(f"Environment {env_id!r} is not registered.{near} {hint}") from None
     except gymnasium.error.DependencyNotInstalled as problem:
         raise MissingExtraError(f"{env_id} needs a package that cannot be imported: {problem}") from problem
     except Exception as problem:
-        raise GoalEnvError(
-            f"{env_id} cannot be made with the options {dict(options)} ({type(problem).__name__}: {problem})."
-        ) from problem
+        with_options = f" with the options {dict(options)}" if options else ""
+        raise GoalEnvError(f"{env_id} cannot be made{with_options} ({describe_failure(problem)}).") from problem
 
 
 def _import_simulator(env_id: str) -> None:
@@ -188,7 +194,7 @@ def _import(module: str, fix: str) -> Any:
         if os.environ.get("MUJOCO_GL") and module == ROBOTICS and not isinstance(problem, ModuleNotFoundError):
             fix = f"MUJOCO_GL={os.environ['MUJOCO_GL']} needs libraries that may be missing: {APT_GL}"
         elif not isinstance(problem, ImportError):
-            raise
+            raise GoalEnvError(f"{module} cannot be imported ({describe_failure(problem)}).") from problem
         raise MissingExtraError(f"{module} cannot be imported ({problem}). Try: {fix}") from problem
 
 

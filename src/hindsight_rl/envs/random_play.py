@@ -120,12 +120,13 @@ def step(env: Environment, action: Any) -> tuple[Any, float, Any, Any, Any]:
 
 
 def describe_failure(problem: Exception) -> str:
-    """Return the error of an environment, with the line of the user's file, or with what reset and step return."""
+    """Return the error of an environment, with the line of the user's file, or with what reset and step take and return."""
     text, line = f"{type(problem).__name__}: {problem}", line_of_user(problem)
     if line is not None:
         return f"{text}, in {line.filename}:{line.lineno}: {line.line}"
-    if isinstance(problem, ValueError) and "unpack" in str(problem):
-        return f"{text}. reset returns (observation, info), step (observation, reward, terminated, truncated, info)"
+    if (isinstance(problem, ValueError) and "unpack" in text) or "reset() got an unexpected keyword argument" in text:
+        step_returns = "step(action) returns (observation, reward, terminated, truncated, info)"
+        return f"{text}. reset(*, seed=None, options=None) returns (observation, info), {step_returns}"
     return text
 
 
