@@ -99,6 +99,23 @@ def test_the_check_states_the_price_of_new_environments():
     assert "--reset-mode reuse" not in resets(Much)[1]
 
 
+def test_random_numbers_that_ignore_the_seed_differ_between_new_environments():
+    class Global(Line):
+        """Its places come from a generator that reset does not seed, as that of the module np.random."""
+
+        rng = np.random.default_rng(0)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.place = self.rng.uniform(-3, 3)
+            return self.observe(), {}
+
+    level, sentence = resets(Global)
+    assert level == "warning"
+    assert "two new ones with the same seed differ too. Draw random numbers with self.np_random, not with np" in sentence
+    assert "differ too" not in resets(Invisible)[1]
+
+
 def test_reuse_is_accepted_for_a_little_gap_and_refused_for_a_large_one():
     level, sentence = resets(Little, reset_mode="reuse")
     assert level == "warning"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class ResetComparison:
 
     gap: the largest difference of the column that differs most. deviation: its standard deviation over resets.
     column: its key and its index. is_similar: whether no column differs by more than LARGEST_GAP standard deviations.
+    new_are_equal: whether two new environments with the same seed have the same first steps, bit by bit.
     make_seconds: to make an environment. step_seconds: to step it.
     """
 
@@ -32,6 +34,7 @@ class ResetComparison:
     deviation: float
     column: str
     is_similar: bool
+    new_are_equal: bool
     make_seconds: float
     step_seconds: float
 
@@ -43,33 +46,52 @@ class ResetComparison:
         return f"{gap}, whose standard deviation over resets is {self.deviation:.2g}"
 
 
+class _NewEpisode(NamedTuple):
+    """The first observation and the first steps of a new environment, and what they took in seconds."""
+
+    first: Array
+    rows: list[tuple[bytes, ...]]
+    make_seconds: float
+    step_seconds: float
+
+
 def compare_resets(
     used: Environment, make: Callable[[], Environment], seeds: Sequence[int] = COMPARED_SEEDS
 ) -> ResetComparison:
     """Compare the resets of a used environment with new environments, and time these.
 
-    make: returns a new environment, which is closed here. seeds: of the resets, each in another new environment.
+    make: returns a new environment, which is closed here. seeds: of the resets, each in another new environment. That of
+        the first seed is compared with one more.
     Reset `used` before its next step.
     """
-    gaps, make_seconds, step_seconds = list[Array](), list[float](), list[float]()
+    gaps, new = list[Array](), list[_NewEpisode]()
     for seed in seeds:
-        started = time.perf_counter()
-        new = make()
-        make_seconds.append(time.perf_counter() - started)
-        try:
-            play(used, seed + 1, USED_STEPS)
-            gaps.append(np.abs(_first(used, seed) - _first(new, seed)))
-            started = time.perf_counter()
-            n_steps = len(play(new, seed, TIMED_STEPS))
-            step_seconds.append((time.perf_counter() - started) / n_steps)
-        finally:
-            new.close()
+        play(used, seed + 1, USED_STEPS)
+        new.append(_play_new(make, seed))
+        gaps.append(np.abs(_first(used, seed) - new[-1].first))
+    again = _play_new(make, seeds[0])
+    new_are_equal = np.array_equal(again.first, new[0].first) and again.rows == new[0].rows
     gap, firsts = np.max(gaps, axis=0), np.stack([_first(used, seed) for seed in DEVIATION_SEEDS])
     deviation = firsts.std(0)
     excess = gap - LARGEST_GAP * deviation - FLOAT32_ROUNDING * np.abs(firsts).max(0)
     worst = int(excess.argmax())
-    seconds = float(np.median(make_seconds)), float(np.median(step_seconds))
-    return ResetComparison(float(gap[worst]), float(deviation[worst]), _name(used, worst), excess[worst] <= 0, *seconds)
+    seconds = (float(np.median([each.make_seconds for each in new])), float(np.median([each.step_seconds for each in new])))
+    found = float(gap[worst]), float(deviation[worst]), _name(used, worst), bool(excess[worst] <= 0)
+    return ResetComparison(*found, new_are_equal, *seconds)
+
+
+def _play_new(make: Callable[[], Environment], seed: int) -> _NewEpisode:
+    """Make an environment, play its first steps, and close it."""
+    started = time.perf_counter()
+    env = make()
+    make_seconds = time.perf_counter() - started
+    try:
+        first = _first(env, seed)
+        started = time.perf_counter()
+        episode = play(env, seed, TIMED_STEPS)
+        return _NewEpisode(first, episode.to_bytes(), make_seconds, (time.perf_counter() - started) / len(episode))
+    finally:
+        env.close()
 
 
 def _first(env: Environment, seed: int) -> Array:
