@@ -262,8 +262,8 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
     compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
     if mode == "exact" and not compared.new_are_equal:
         return "warning", (
-            f"{found}. The environment is made again for each episode, which takes {compared.make_seconds:.2g} s, but two new "
-            f"ones with the same seed differ too. Draw random numbers with self.np_random, not with np.random or random"
+            f"{found}. The environment is made again for each episode, which takes {compared.make_seconds:.2g} s, but two "
+            f"new ones with the same seed differ too. Draw random numbers with self.np_random, not with np.random or random"
         )
     if mode == "exact":
         n_steps = probe.spec.max_episode_steps or len(probe.random[0])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from types import ModuleType
-from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +15,8 @@ from ..records import OBSERVATION_KEYS, Array, GoalSpec
 from ..records.statistics import LARGEST_GOAL
 from ..task_structure.categories import Categories
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
-from .random_play import Environment, RandomEpisode, play, play_actions, random_actions
+from .goal_setters import GoalSetter, find_goal_setters
+from .random_play import Environment, RandomEpisode, play, play_actions
 
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
 MAX_STEPS = 150  # of each of them
@@ -30,80 +29,6 @@ STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
 FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns may equal it by chance
 COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
-
-
-class GoalSetter(NamedTuple):
-    """How an episode of an environment is started with a given desired goal.
-
-    name: how the goal is set, for messages.
-    start: (seed, goal) -> first observation.
-    undo: restores an attribute that was changed.
-    """
-
-    name: str
-    start: Callable[[int, Array], Any]
-    undo: Callable[[], object] = lambda: None
-
-
-def find_goal_setters(env: Environment) -> Iterator[GoalSetter]:
-    """Yield what sets the desired goal: the options of reset, or attributes of the environment or of an object in it.
-
-    An attribute is found by its value: after a reset it equals the desired goal, and after it was changed the next
-    observation shows the change. It is restored if it does not set the goal, or if the next setter is requested. The
-    environment is reset.
-    """
-    for setter in list(_candidates(env)):
-        if _works(env, setter):
-            yield setter
-        with contextlib.suppress(Exception):  # the attribute must not change
-            setter.undo()
-
-
-def _candidates(env: Environment) -> Iterator[GoalSetter]:
-    """Yield what may set the goal."""
-    yield GoalSetter("the reset option 'goal'", lambda seed, goal: env.reset(seed=seed, options={"goal": goal.copy()})[0])
-    goal = np.asarray(env.reset(seed=SEEDS[0])[0]["desired_goal"])
-    parts = _parts(env.unwrapped) if goal.ndim else ()  # many parts hold a single number that is equal by chance
-    for path, owner in (("", env.unwrapped), *parts):
-        for name, value in list(vars(owner).items()):
-            with contextlib.suppress(Exception):  # not numbers
-                if _equals(value, goal):
-                    start = functools.partial(_start_with_attribute, env, owner, name)
-                    undo = functools.partial(setattr, owner, name, value)
-                    yield GoalSetter(f"the attribute {path}{name}", start, undo)
-
-
-def _parts(env: Environment) -> Iterator[tuple[str, Any]]:
-    """Yield (path, object) for the objects in an environment, such as its task, or the environment behind an adapter.
-
-    Classes and modules are left out, because others use them too.
-    """
-    for name, value in list(vars(env).items()):
-        if hasattr(value, "__dict__") and not isinstance(value, type | ModuleType):
-            yield f"{name}.", value
-
-
-def _equals(value: Any, goal: Array) -> bool:
-    """Return whether a value has the shape and the numbers of the goal. A long sequence is not read."""
-    return (not goal.ndim or len(value) == len(goal)) and np.array_equal(np.asarray(value).astype(goal.dtype), goal)
-
-
-def _start_with_attribute(env: Environment, owner: Any, name: str, seed: int, goal: Array) -> Any:
-    observation = env.reset(seed=seed)[0]
-    value = getattr(owner, name)
-    setattr(owner, name, goal.astype(value.dtype) if isinstance(value, np.ndarray) else type(value)(goal.tolist()))
-    return {**observation, "desired_goal": goal.copy()}
-
-
-def _works(env: Environment, setter: GoalSetter) -> bool:
-    """Return whether the set goal appears in the observation after the next step."""
-    try:
-        goal, other = (np.array(env.reset(seed=seed)[0]["desired_goal"]) for seed in SEEDS)
-        observations = [setter.start(SEEDS[1], goal), env.step(next(random_actions(env, 0)))[0]]
-        is_set = all(np.array_equal(observation["desired_goal"], goal) for observation in observations)
-        return is_set and not np.array_equal(goal, other)
-    except Exception:  # the option is unknown, or the attribute must not change
-        return False
 
 
 @dataclass(frozen=True)
@@ -174,7 +99,7 @@ class Probe:
 
     def _search_success(self) -> None:
         """Add episodes with set goals, and with random actions until there is a success."""
-        for setter in find_goal_setters(self.env):
+        for setter in find_goal_setters(self.env, SEEDS):
             self.search = [play(self.env, SEARCH_SEED, MAX_STEPS, MOST_REPEATS)]
             base = max(self.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
             with_set_goal = self._episodes_with_set_goal(setter, base)
