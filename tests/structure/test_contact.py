@@ -1,9 +1,17 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
+from hindsight_rl.records import Episode
 from hindsight_rl.structure.columns import Units
-from hindsight_rl.structure.contact import Contact, _nearest_columns, in_order_of_motion, measure_contact
+from hindsight_rl.structure.contact import (
+    Contact,
+    _nearest_columns,
+    find_positions,
+    in_order_of_motion,
+    measure_contact,
+)
 from hindsight_rl.structure.steps import Steps
 
 
@@ -55,3 +63,19 @@ def test_the_object_moves_along_with_the_columns_of_the_tool_in_their_order():
     assert in_order_of_motion(steps, (1, 2)) == (2, 1)
     assert in_order_of_motion(steps, (2, 1)) == (2, 1)
     assert in_order_of_motion(steps, (0, 1)) == (0, 1)  # one axis fits in this order, and none in the other
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_the_gap_to_an_object_is_no_position_though_the_object_starts_where_it_always_does(order):
+    """Columns: the tool, which actions move, the gap, and the object, which slides in steps of its own."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(6):
+        actions = rng.uniform(-1, 1, (30, 1))
+        tool = rng.uniform(-1, 1) + np.append(0, 0.1 * actions.cumsum())
+        slides = np.where(np.arange(30) % 10 == 9, rng.normal(size=30), 0)
+        place = np.append(0, slides.cumsum())
+        seen = np.stack([np.stack([tool, place - tool], 1)[:, k] for k in order] + [place], 1)
+        goal = np.full((31, 1), rng.uniform(-1, 1))
+        episodes.append(Episode(seen, place[:, None], goal, actions, np.zeros(30)))
+    assert find_positions(Steps.from_episodes(episodes), [0, 1]) == [order.index(0)]

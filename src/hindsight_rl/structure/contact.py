@@ -16,7 +16,7 @@ from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, GoalCopies, Units, find_delayed_columns, find_differences, listed
 from .controlled import ControlledColumns
 from .parts import AT_REST, POSITION_SIZES, Dimensions, Parts
-from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, ROUNDED, Steps, correlations, standardize
+from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, ROUNDED, Steps, correlations, regress, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
@@ -131,15 +131,33 @@ def possible_sizes(n: int) -> list[int]:
 def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
     """Return the columns that are positions of their own.
 
-    A position changes little in a step, while a velocity may change to any other. At the start of an episode a position
-    does not depend on where the object is, while the gap between tool and object does. What shows where a position was one
-    step before does not count.
+    A position changes little in a step, while a velocity may change to any other. What shows where a position was one step
+    before does not count. At the start of an episode a position does not depend on where the object is, while the gap
+    between tool and object does.
     """
-    at = sorted(set(columns).difference(find_delayed_columns(steps)))
+    at = sorted(set(columns).difference(find_delayed_columns(steps), _find_gaps(steps, columns)))
     change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), ROUNDED)
     starts = standardize(np.column_stack([steps.observation[:, at], steps.achieved_goal])[steps.starts_episode])
     correlation = np.abs(starts[:, : len(at)].T @ starts[:, len(at) :]).max(1) / len(starts)
     return [c for c, ratio, same in zip(at, change, correlation, strict=True) if ratio <= MOSTLY and same <= ALIKE]
+
+
+def _find_gaps(steps: Steps, columns: Sequence[int]) -> list[int]:
+    """Return which of the columns, that actions move, are gaps to the object, if the object moves in some steps.
+
+    Of two columns whose sum or difference is a third one, which actions do not move, one is the gap: how actions move the
+    columns while the object rests predicts its change worse while the object moves.
+    """
+    is_moving = steps.moved > HARDLY * steps.goal_std
+    triples = [(each.column, each.left, each.right) for each in find_differences(steps)]
+    pairs = [pair for triple in triples if len(pair := [c for c in triple if c in columns]) == 2]
+    if not pairs or not is_moving.any() or is_moving.all():
+        return []
+    actions = np.column_stack([steps.action, steps.previous_action])
+    weights, own = regress(actions[~is_moving], steps.change[~is_moving], steps.observation[~is_moving])
+    error = steps.change - actions @ weights[:-1] - weights[-1] - own * steps.observation
+    size = np.square(error[is_moving]).mean(0)
+    return [max(pair, key=lambda c: float(size[c])) for pair in pairs]
 
 
 def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[int, ...]) -> Contact:
