@@ -41,15 +41,16 @@ def test_the_evidence_says_what_was_compared():
     )
 
 
-def test_contact_at_no_distance_has_a_tolerance():
+def test_contact_at_no_distance_has_the_tolerance_of_a_usual_step():
     tool = np.tile([0.0, 1.0, 2.0, 3.0], 3)[:, None]  # a cursor that takes the object at 2 along, to 4
     puck = np.tile([2.0, 2.0, 2.0, 3.0], 3)[:, None]
     seen, then = np.column_stack([tool, puck]), np.column_stack([tool + 1, np.tile([2.0, 2.0, 3.0, 4.0], 3)])
     then[:, 0] = then[:, 1]
     goal, episode = np.repeat([3.0, 4.0, 5.0], 4)[:, None], np.repeat([0, 1, 2], 4)
     steps = Steps(seen, np.ones((12, 1)), then, puck, then[:, 1:], goal, episode)
-    subgoal = measure_contact(steps, (0,), (1,)).subgoal(Units.same(2))
-    assert 0 < subgoal.tolerance <= subgoal.switch_distance
+    contact = measure_contact(steps, (0,), (1,))
+    assert contact.distances == (1, 1, 1)
+    assert contact.subgoal(Units.same(2)).tolerance == 0.75
 
 
 def test_the_object_moves_along_with_the_columns_of_the_tool_in_their_order():

@@ -161,11 +161,15 @@ def _find_gaps(steps: Steps, columns: Sequence[int]) -> list[int]:
 
 
 def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[int, ...]) -> Contact:
-    """Measure at which distance between the columns `tool` and `object_columns` the achieved goal begins to move."""
+    """Measure at which distance between the columns `tool` and `object_columns` the achieved goal begins to move.
+
+    A distance below a usual step of the tool counts as that step: the tool comes nearer by chance alone.
+    """
     onsets = find_onsets(steps)
     gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, object_columns]
     distances = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9])
-    low, middle, high = np.maximum(distances, FINEST * steps.goal_std).tolist()
+    usual_step = np.median(np.linalg.norm(steps.change[:, tool], axis=1))
+    low, middle, high = np.maximum(distances, max(usual_step, FINEST * steps.goal_std)).tolist()
     low_position, high_position = np.quantile(steps.observation[:, tool], [HARDLY, 1 - HARDLY], axis=0)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= low_position - middle) & (goals <= high_position + middle)).all(1).mean()
