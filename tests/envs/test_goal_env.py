@@ -395,7 +395,7 @@ def test_an_error_of_the_constructor_names_the_line(registered):
 
 
 @pytest.mark.parametrize(("given", "suggested"), [("Line", "Line-v0"), ("Line-v2", "Line-v2")])
-def test_a_module_that_does_not_register_the_environment_is_told_how(given, suggested):
+def test_the_error_for_a_module_that_does_not_register_the_environment_says_how(given, suggested):
     with pytest.raises(UnknownNameError) as raised:
         make_by_id(f"line_env:{given}", None, {})
     assert str(raised.value).endswith(

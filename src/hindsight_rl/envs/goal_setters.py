@@ -67,7 +67,7 @@ def _parts(env: Environment) -> Iterator[tuple[str, Any]]:
 
 
 def _equals(value: Any, goal: Array) -> bool:
-    """Return whether a value has the shape and the numbers of the goal. A long sequence is not read."""
+    """Return whether a value is the goal, in shape and in every element. A long sequence is not read."""
     return (not goal.ndim or len(value) == len(goal)) and np.array_equal(np.asarray(value).astype(goal.dtype), goal)
 
 
