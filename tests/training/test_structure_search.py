@@ -322,7 +322,7 @@ def test_the_search_for_contacts_is_longer_if_there_are_few(inferred, monkeypatc
 def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
     search, seen = inferred.trainer.search, []
     found = SimpleNamespace(sequence=None, symmetries=())
-    infer = lambda random, spec, known, later: seen.append((len(random), len(later))) or found  # noqa: E731
+    infer = lambda random, spec, compute_reward, known, later: seen.append((len(random), len(later))) or found  # noqa: E731
     monkeypatch.setattr(structure_search, "infer_structure", infer)
     monkeypatch.setattr(search, "state", replace(search.state, has_contact=False, random_episodes=3))
     monkeypatch.setattr(search, "_adopt", lambda run, found: None)

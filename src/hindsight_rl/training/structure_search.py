@@ -231,7 +231,9 @@ class StructureSearch:
             self._test_again(run, episodes)
         else:
             n, known = self.state.random_episodes, self.state.found.value("symmetries", ())
-            found = infer_structure(episodes[:n], self._spec, known=known, later=episodes[n:])
+            found = infer_structure(
+                episodes[:n], self._spec, compute_reward=self._compute_reward, known=known, later=episodes[n:]
+            )
             if found.sequence is not None and _may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
                 return
