@@ -8,6 +8,7 @@ from gymnasium import spaces
 from line_env import Line
 
 from hindsight_rl.envs.goal_setters import find_goal_setters
+from hindsight_rl.envs.probe import SEEDS
 from hindsight_rl.envs.small_tasks import BitFlipping, PointReach
 
 
@@ -92,7 +93,7 @@ class Counted(Line):
     ],
 )
 def test_a_goal_is_set(env, name):
-    setter = next(find_goal_setters(env))
+    setter = next(find_goal_setters(env, SEEDS))
     assert setter.name == name
     goal = env.reset(seed=5)[0]["desired_goal"].copy()
     observation = setter.start(6, goal)
@@ -127,17 +128,17 @@ class Copied(Line):
 
 @pytest.mark.parametrize("env", [Fixed(), Copied()])
 def test_a_goal_that_cannot_be_set(env):
-    assert not list(find_goal_setters(env))
+    assert not list(find_goal_setters(env, SEEDS))
 
 
 def test_a_single_number_is_not_looked_for_in_the_objects_of_an_environment():
     """The inner environments' numbers, such as handles of a simulator, are often equal to it."""
-    assert not list(find_goal_setters(Adapter(Counted)))
+    assert not list(find_goal_setters(Adapter(Counted), SEEDS))
 
 
 def test_an_attribute_that_does_not_set_the_goal_is_restored():
     env = Copied()
     goals = [env.reset(seed=seed)[0]["desired_goal"] for seed in (2, 1)]
     env.bound = bound = goals[1].tolist()  # equal to the goal of the first seed by chance
-    assert not list(find_goal_setters(env))
+    assert not list(find_goal_setters(env, SEEDS))
     assert env.bound is bound

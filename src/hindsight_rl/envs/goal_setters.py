@@ -27,7 +27,7 @@ class GoalSetter(NamedTuple):
     undo: Callable[[], object] = lambda: None
 
 
-def find_goal_setters(env: Environment, seeds: tuple[int, int] = (1, 2)) -> Iterator[GoalSetter]:
+def find_goal_setters(env: Environment, seeds: tuple[int, int]) -> Iterator[GoalSetter]:
     """Yield what sets the desired goal: the options of reset, or attributes of the environment or of an object in it.
 
     An attribute is found by its value: after a reset it equals the desired goal, and after it was changed the next
