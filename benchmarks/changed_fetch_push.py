@@ -1,10 +1,11 @@
-"""FetchPush with its columns permuted, scaled, or among others that mean nothing.
+"""FetchPush with its columns permuted, scaled, among others that mean nothing, or without those of the object.
 
     cd benchmarks && hindsight-rl train changed_fetch_push:Permuted-v0 --recipe default
 
 Permuted: the 25 columns of the observation in another order.
 Scaled: each column in a unit of its own, with either sign, and goals in centimetres.
 Padded: 31 columns, of which three are noise and three are constant.
+Unseen: 19 columns, without the position of the object and its gap to the gripper. Only the achieved goal shows the object.
 
 What is found, and how fast it is learned, should be that of FetchPush.
 """
@@ -25,6 +26,7 @@ N_COLUMNS, N_NOISE, N_CONSTANTS = 25, 3, 3
 CENTIMETRES = 100.0  # in a metre
 ORDER = RNG.permutation(N_COLUMNS)
 UNITS = np.exp(RNG.uniform(-2, 2, N_COLUMNS)) * RNG.choice([-1, 1], N_COLUMNS)
+OF_OBJECT = [3, 4, 5, 6, 7, 8]  # its position, and its gap to the gripper
 PADDED = RNG.permutation(N_COLUMNS + N_NOISE + N_CONSTANTS)
 
 
@@ -85,5 +87,14 @@ class Padded(ChangedFetchPush):
         return np.concatenate([observation, noise, np.full(N_CONSTANTS, 2.0)])[PADDED]
 
 
-for changed in (Permuted, Scaled, Padded):
+class Unseen(ChangedFetchPush):
+    """No column shows where the object is."""
+
+    n_columns = N_COLUMNS - len(OF_OBJECT)
+
+    def columns(self, observation: Array) -> Array:
+        return np.delete(observation, OF_OBJECT)
+
+
+for changed in (Permuted, Scaled, Padded, Unseen):
     gymnasium.register(f"{changed.__name__}-v0", entry_point=changed, max_episode_steps=50)

@@ -92,6 +92,16 @@ def test_further_keys_follow_the_observation_in_their_order():
         make_goal_env(Fuelled, observation_keys=("speed",))
 
 
+def test_some_numbers_of_a_key_follow_the_observation():
+    env = make_goal_env(Line, observation_keys=("desired_goal[1,0]", "achieved_goal[1]"))
+    observation, _ = env.reset(seed=0)
+    (first, second), achieved = observation["desired_goal"], observation["achieved_goal"]
+    assert observation["observation"][2:].tolist() == [second, first, achieved[1]]
+    assert observation["observation"] in env.observation_space["observation"]
+    with pytest.raises(OptionError, match=r"achieved_goal has no numbers 0, 2, as it is Box"):
+        make_goal_env(Line, observation_keys=("achieved_goal[0,2]",))
+
+
 class Cells(Line):
     """Positions on a grid are MultiDiscrete."""
 

@@ -289,6 +289,39 @@ def test_further_keys_of_the_observation_are_appended_in_every_environment(env, 
         assert again.evaluate(1).outcomes[0].steps <= 10
 
 
+class Unseen(gymnasium.ObservationWrapper):
+    """PointReach whose observation has the velocity, but not the position."""
+
+    def __init__(self):
+        super().__init__(short())
+        parts = self.env.observation_space.spaces
+        velocity = gymnasium.spaces.Box(-1, 1, (2,), parts["observation"].dtype.type)
+        self.observation_space = gymnasium.spaces.Dict({**parts, "observation": velocity})
+
+    def observation(self, observation):
+        return observation | {"observation": observation["observation"][2:]}
+
+
+@pytest.mark.parametrize("env", [Unseen, Unseen()])
+def test_what_the_observation_does_not_show_of_the_goal_is_appended(env, tmp_path):
+    with HER(env, recipe="default", **OPTIONS) as model:
+        assert model.settings.rollout.observation_keys == ("achieved_goal",)
+        assert model.settings.reasons["observation_keys"] == "no column of the observation shows achieved_goal"
+        assert model.spec.observation.shape == (4,)
+        model.learn(20)
+        rows = model.trainer.buffer.timeline.rows
+        assert (rows["observation"][:20, 2:] == rows["achieved_goal"][:20]).all()
+        model.save(tmp_path / "model")
+    with HER.load(tmp_path / "model", env=env) as again:
+        assert again.evaluate(1).outcomes[0].steps <= 10
+
+
+@pytest.mark.parametrize("options", [{"structure": "none"}, {"check": False}, {"observation_keys": ("desired_goal",)}])
+def test_nothing_is_appended_without_structure_or_check_or_against_the_user(options):
+    with HER(Unseen, recipe="default", **options) as model:
+        assert model.settings.rollout.observation_keys == options.get("observation_keys", ())
+
+
 class Sticky(PointReach):
     """Raises when it is closed."""
 

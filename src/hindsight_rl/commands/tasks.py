@@ -153,7 +153,7 @@ def infer_task(environment: EnvSource, random_steps: int, seed: int) -> Inferred
             name: reason
             for name, reason in settings.reasons.items()
             if values[name] not in (None, (), [])
-            and (name in STRUCTURE or (name in found and found[name].reason == reason))
+            and (name in (*STRUCTURE, "observation_keys") or (name in found and found[name].reason == reason))
         }
         return Inferred(
             trainer.counts.env_steps,

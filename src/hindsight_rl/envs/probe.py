@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from ..records.statistics import LARGEST_GOAL
+from ..records.statistics import FLOAT32_ROUNDING, LARGEST_GOAL
 from ..task_structure.categories import Categories
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .goal_setters import GoalSetter, find_goal_setters
@@ -28,6 +28,8 @@ TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is tak
 STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
 FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns may equal it by chance
+NOISY_COPY = 0.01  # of the variance of a dimension of the goal, which the noise of a column that shows it may have
+SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
 
 
@@ -293,6 +295,10 @@ class Probe:
             yield Choice("info_keys", keys, "the functions of the environment read these entries of info")
         if texts := self.categories:
             yield Choice("categories", texts, f"they hold whole numbers in {len(self.rewards)} steps, as the goals do")
+        if dimensions := dimensions_not_shown([*self.episodes, *self.starts]):
+            is_all = len(dimensions) == self.spec.goal.size
+            key = "achieved_goal" if is_all else f"achieved_goal[{','.join(map(str, dimensions))}]"
+            yield Choice("observation_keys", (key,), f"no column of the observation shows {key}")
         if columns := self.hideable_columns:
             why = "these columns change with the desired goal, and relabelling keeps them"
             yield Choice("hidden_observation", columns, why)
@@ -302,6 +308,25 @@ def is_close(first: Array, second: Array) -> Array:
     """Return which of two arrays of rewards are equal up to rounding, beside the size of all of them."""
     size = max(float(np.abs(first).max(initial=0.0)), float(np.abs(second).max(initial=0.0)))
     return np.isclose(first, second, rtol=1e-5, atol=1e-6 * size)
+
+
+def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
+    """Return the dimensions of the achieved goal that no column of the observation shows in every step.
+
+    A column shows one if it is its copy, up to little noise. None are returned if a column shows one in other units: the
+    units of others follow from it. Empty for observations and goals that are not flat arrays of floats.
+    """
+    seen, achieved = (
+        np.concatenate([episode.observations[key] for episode in episodes]) for key in ("observation", "achieved_goal")
+    )
+    if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved)):
+        return ()
+    errors = np.array([np.square(seen.astype(np.float64) - values[:, None]).mean(0).min() for values in achieved.T])
+    is_shown = errors <= NOISY_COPY * achieved.var(0) + np.square(FLOAT32_ROUNDING * np.abs(achieved).max(0))
+    is_shown |= errors <= SAME_NOISE * errors[is_shown].max(initial=0.0)  # a height hardly varies, and has the same noise
+    missing = np.flatnonzero(~is_shown).tolist()
+    in_other_units = any(np.ptp(achieved[:, k]) > 0 and _are_copies(seen, achieved[:, k]).any() for k in missing)
+    return () if in_other_units else tuple(missing)
 
 
 def columns_with_goals(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:

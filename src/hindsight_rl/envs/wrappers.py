@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from ..records import OBSERVATION_KEYS, Array
 from .goal_functions import CallForm, Function, GoalFunction, find_reward, own_function, sample_goals
 from .random_play import Environment, name_of, numeric_info
 
+_NUMBERS_OF_KEY = re.compile(r"(.+)\[(\d+(?:,\d+)*)\]")
 MOST_ACTIONS = 4_096  # combinations, each of which is an output of the network
 PLAIN = (spaces.Box, spaces.Discrete, spaces.MultiBinary)  # spaces that need no flattening
 
@@ -23,7 +25,8 @@ class FlattenGoalEnv(gymnasium.ObservationWrapper[Any, Any, Any]):
     """Make each nested part of the observation one flat array: a dictionary, a tuple, or a MultiDiscrete space (one-hot).
 
     env: its observation is a dictionary with the three keys of a goal environment.
-    observation_keys: further keys of the dictionary. They are appended to the observation, in this order.
+    observation_keys: further keys of the dictionary. They are appended to the observation, in this order. KEY[0,2] appends
+        two numbers of a flat array.
     If the goals are nested, compute_reward and compute_terminated of `env` are called for each goal of a batch, in its
     original form. Raises OptionError for a missing key.
     """
@@ -31,12 +34,13 @@ class FlattenGoalEnv(gymnasium.ObservationWrapper[Any, Any, Any]):
     def __init__(self, env: Environment, observation_keys: Sequence[str] = ()) -> None:
         super().__init__(env)
         parts: dict[str, Any] = getattr(env.observation_space, "spaces", {})
-        self._keys = ("observation", *observation_keys)
-        if unknown := [key for key in (*self._keys, *OBSERVATION_KEYS) if key not in parts]:
+        self._appended = [_read_key(text, parts) for text in observation_keys]
+        if unknown := [key for key in (*(key for key, _ in self._appended), *OBSERVATION_KEYS) if key not in parts]:
             raise OptionError(f"{name_of(env)} has no observation {unknown[0]!r}, only {', '.join(parts)}.")
         self._nested: dict[str, Any] = {key: parts[key] for key in OBSERVATION_KEYS}
-        if observation_keys:
-            self._nested["observation"] = spaces.Tuple([parts[key] for key in self._keys])
+        if self._appended:
+            appended = [_part_of(parts[key], numbers, key) for key, numbers in self._appended]
+            self._nested["observation"] = spaces.Tuple([parts["observation"], *appended])
         flat = {key: each if isinstance(each, PLAIN) else spaces.flatten_space(each) for key, each in self._nested.items()}
         self.observation_space = spaces.Dict(cast(dict[str, Any], flat))
         if not all(isinstance(parts[key], PLAIN) for key in OBSERVATION_KEYS[1:]):
@@ -47,8 +51,9 @@ class FlattenGoalEnv(gymnasium.ObservationWrapper[Any, Any, Any]):
     def observation(self, observation: Mapping[str, Any]) -> dict[str, Any]:
         """Return the observation with flat parts."""
         given = {key: observation[key] for key in OBSERVATION_KEYS}
-        if len(self._keys) > 1:
-            given["observation"] = tuple(observation[key] for key in self._keys)
+        if self._appended:
+            appended = (observation[k] if at is None else np.asarray(observation[k])[at] for k, at in self._appended)
+            given["observation"] = (observation["observation"], *appended)
         spaces_of = self._nested.items()
         return {key: given[key] if isinstance(each, PLAIN) else spaces.flatten(each, given[key]) for key, each in spaces_of}
 
@@ -61,6 +66,23 @@ class FlattenGoalEnv(gymnasium.ObservationWrapper[Any, Any, Any]):
 
         space: Any = self.observation_space
         return GoalFunction(call, name, space["desired_goal"].shape, CallForm("single"))
+
+
+def _read_key(text: str, parts: Mapping[str, Any]) -> tuple[str, list[int] | None]:
+    """Return the key that KEY or KEY[0,2] names, and the numbers; None for all. parts: of the observation, by key."""
+    match = _NUMBERS_OF_KEY.fullmatch(text)
+    if text in parts or not match:
+        return text, None
+    return match[1], [int(number) for number in match[2].split(",")]
+
+
+def _part_of(space: spaces.Space[Any], numbers: list[int] | None, key: str) -> spaces.Space[Any]:
+    """Return the space of some numbers of a flat array. Raises OptionError if it has no such numbers."""
+    if numbers is None:
+        return space
+    if not isinstance(space, spaces.Box) or len(space.shape) != 1 or max(numbers) >= space.shape[0]:
+        raise OptionError(f"observation_keys: {key} has no numbers {', '.join(map(str, numbers))}, as it is {space}.")
+    return spaces.Box(space.low[numbers], space.high[numbers], dtype=space.dtype.type)
 
 
 class AddColumns(gymnasium.ObservationWrapper[Any, Any, Any]):

@@ -178,7 +178,9 @@ class EnvironmentOptions(OptionRecord, title="Environment"):
     env_options: Texts = Field(
         (), description="keyword arguments of the environment in TOML, as in n_bits=30 or 'reward_type=\"dense\"'"
     )
-    observation_keys: Texts = Field((), description="further keys of the observation, appended to it")
+    observation_keys: Texts = Field(
+        (), description="further keys of the observation, appended to it; KEY[0,2]: two numbers"
+    )
     env_module: str | None = Field(None, description="module that registers the environment; dock of dock:Dock-v0")
     max_episode_steps: PositiveSteps | None = Field(None, description="time limit; needed if the environment has none")
     remake_environment: bool | None = Field(None, description="new environment per episode; None: if resets are inexact")

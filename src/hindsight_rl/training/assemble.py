@@ -20,7 +20,7 @@ from ..envs.goal_env import EnvSource, change_of, close_env, make_goal_env, read
 from ..envs.goal_functions import reward_function, success_function, terminated_function
 from ..envs.minari_data import read_episodes
 from ..envs.random_play import Environment
-from ..envs.wrappers import StepCounter
+from ..envs.wrappers import FlattenGoalEnv, StepCounter
 from ..errors import FileError, GoalEnvError, OptionError, needs_extra
 from ..options import STRUCTURE, Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
@@ -276,7 +276,7 @@ def assemble(
     chosen = choose_recipe(recipe, env_id) if recipe or env_id else None
     arguments = (chosen or load_recipe("default")).environment_arguments(options)
     known = {**(chosen.options if chosen else {}), **options}
-    keys, reward = options.get("observation_keys", ()), known.get("reward", "step")
+    keys, reward = known.get("observation_keys", ()), known.get("reward", "step")
     make = partial(make_goal_env, env, None, arguments, keys, reward)
     environment, can_remake = make(), not isinstance(env, gymnasium.Env)
     if env_id and ":" in env_id:
@@ -296,6 +296,11 @@ def assemble(
             return resolve_settings(final, spec, agent, options, found, checked)
 
         settings = resolve(Found())
+        if settings.rollout.observation_keys != tuple(keys):  # the check saw what the observation lacks
+            environment = FlattenGoalEnv(environment, settings.rollout.observation_keys)
+            whole = GoalSpec.from_spaces(environment.observation_space, environment.action_space)
+            spec = replace(spec, observation=whole.observation)
+            settings = resolve(Found())
         if settings.rollout.env_arguments != arguments:
             raise OptionError(
                 f"the recipe {settings.recipe!r} has env_options {list(settings.rollout.env_options)}, but the environment "

@@ -107,7 +107,7 @@ def resolve_settings(
     tuned = _tuned(recipe, agent, structure)
     above = {**tuned, **given}
     if structure != "inferred":
-        checks = tuple(choice for choice in checks if choice.option != "categories")
+        checks = tuple(choice for choice in checks if choice.option not in ("categories", "observation_keys"))
     observed = (*checks, *(() if found is None or recipe.complete else found.choices()))
     fitted = tuple(_fitted(recipe, spec, given, above.get("categories", categories), structure == "inferred"))
     chosen, dropped = _usable([choice for choice in (*fitted, *observed) if choice.option in known], above, spec)

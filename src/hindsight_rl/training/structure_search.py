@@ -237,8 +237,7 @@ class StructureSearch:
             if found.sequence is not None and _may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
                 return
-            # what is found late does not change an agent that improves
-            if found.symmetries and (is_poor or before.flat().get("symmetries")):
+            if found.symmetries:
                 self._take_symmetries(found)
         self._adopt(run, self.state.found)
         if may_be_stuck and run.settings == before and is_poor and _may_be_replaced(run):
