@@ -316,8 +316,16 @@ def test_what_the_observation_does_not_show_of_the_goal_is_appended(env, tmp_pat
         assert again.evaluate(1).outcomes[0].steps <= 10
 
 
-@pytest.mark.parametrize("options", [{"structure": "none"}, {"check": False}, {"observation_keys": ("desired_goal",)}])
-def test_nothing_is_appended_without_structure_or_check_or_against_the_user(options):
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"structure": "none"},
+        {"check": False},
+        {"observation_keys": ("desired_goal",)},
+        {"demonstrations": "reach/unseen-v0"},
+    ],
+)
+def test_nothing_is_appended_without_structure_or_check_or_beside_what_the_user_gives(options):
     with HER(Unseen, recipe="default", **options) as model:
         assert model.settings.rollout.observation_keys == options.get("observation_keys", ())
 

@@ -290,6 +290,8 @@ def assemble(
             spec = replace(spec, reward_low=low, reward_high=high)
         facts, reuses = report.facts if report else None, known.get("reset_mode") == "reuse"
         checked = facts.choices(can_remake and not reuses) if facts else []
+        if known.get("demonstrations"):  # they have the observations of the environment, and nothing appended
+            checked = [choice for choice in checked if choice.option != "observation_keys"]
         final = chosen or _recipe_of(environment, spec, arguments)
 
         def resolve(found: Found) -> Settings:
