@@ -13,6 +13,7 @@ from ..task_structure.affine import AffineColumns, affine_text
 from .steps import HARDLY, ROUNDED, Steps, with_unit_norm
 
 SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
+SAMPLED = 64  # rows that are compared first: most pairs of columns fail on them already
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
 MIN_VALUES = 5  # different values that a dimension of the goal must have: few values agree with a line by accident
 
@@ -92,7 +93,7 @@ def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
     """Find the columns that are exactly one column minus another, one pair for each such column."""
     seen = np.concatenate([steps.observation, steps.next_observation])
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
-    sample = seen[:: max(1, len(seen) // 64)]  # most pairs fail on a few rows already
+    sample = seen[:: max(1, len(seen) // SAMPLED)]
     size = np.abs(seen).max(0)
     rounding = 4 * FLOAT32_ROUNDING * np.maximum(size[live, None], size[live])  # of the difference of each pair
     found: dict[
@@ -103,7 +104,7 @@ def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
         for i, j in np.argwhere(gap <= rounding):
             left, right = live[i], live[j]
             exact = np.abs(seen[:, left] - seen[:, right] - seen[:, column]).max() <= rounding[i, j]
-            if exact and len({column, left, right}) == 3:
+            if exact and left != right and column not in (left, right):
                 found.setdefault(frozenset((column, left, right)), ColumnDifference(column, left, right))
                 break
     return tuple(found.values())
@@ -114,7 +115,7 @@ def find_delayed_columns(steps: Steps) -> tuple[int, ...]:
     inside = ~steps.starts_episode
     before, now = steps.observation[inside], steps.next_observation[inside]
     moves = np.flatnonzero((steps.change[inside] != 0).any(0))
-    every = max(1, len(now) // 64)  # most pairs fail on a few rows already
+    every = max(1, len(now) // SAMPLED)
     alike = (now[::every, moves, None] == before[::every, None, moves]).all(0)
     pairs = [(moves[i], moves[j]) for i, j in np.argwhere(alike)]
     return tuple({int(late): None for late, early in pairs if (now[:, late] == before[:, early]).all()})
@@ -158,7 +159,8 @@ class Units:
         if self.is_known.all():
             return ""
         at = np.flatnonzero(self.is_known).tolist()
-        listed = ", ".join(affine_text("o", c, float(self.factor[c].round(4)), float(self.offset[c].round(4))) for c in at)
+        factor, offset = (each.round(4).tolist() for each in (self.factor, self.offset))
+        listed = ", ".join(affine_text("o", c, factor[c], offset[c]) for c in at)
         return f"; {listed} have the units of the goal, by exact linear relations"
 
 

@@ -125,7 +125,7 @@ def possible_sizes(n: int) -> list[int]:
 
     More than three are several objects in space or in a plane. One is no position.
     """
-    return [size for size in POSITION_SIZES if n % size == 0] if n > 3 else [n] if n > 1 else []
+    return [size for size in POSITION_SIZES if n % size == 0] if n > max(POSITION_SIZES) else [n] if n > 1 else []
 
 
 def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:

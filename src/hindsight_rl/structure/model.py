@@ -63,12 +63,16 @@ class Difference:
 
     def in_percent(self, margin: float, n_tested: int) -> str:
         """Return the difference, its interval and the largest one that is accepted."""
-        mean, low, high, most = (100 * value for value in (self.mean, *self.interval(n_tested), margin))
-        return f"{mean:+.0f} % (interval {low:+.0f} to {high:+.0f} %, at most {most:+.0f} % is accepted)"
+        mean, low, high, most = (_percent(value) for value in (self.mean, *self.interval(n_tested), margin))
+        return f"{mean} % (interval {low} to {high} %, at most {most} % is accepted)"
 
     def __str__(self) -> str:
         """Return it in percent."""
-        return f"{100 * self.mean:+.0f} +- {100 * self.error:.0f} %"
+        return f"{_percent(self.mean)} +- {_percent(self.error).removeprefix('+')} %"
+
+
+def _percent(value: float) -> str:
+    return f"{value:+.0%}".removesuffix("%")
 
 
 class DisplacementModel:
@@ -208,7 +212,7 @@ def _backward(layers: list[Array], x: Array, y: Array, out: list[Array]) -> None
     for weight, bias in zip(layers[:-2:2], layers[1:-2:2], strict=True):
         seen.append((seen[-1] @ weight + bias).clip(min=0))
     change = (seen[-1] @ layers[-2] + layers[-1] - y) * np.float32(2 / y[0].size)
-    for at in (4, 2, 0):
+    for at in range(len(layers) - 2, -1, -2):
         inputs = seen[at // 2]
         np.matmul(inputs.transpose(0, 2, 1), change, out=out[at])
         out[at + 1][:] = change.sum(1, keepdims=True)

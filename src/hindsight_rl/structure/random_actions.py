@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array, ArraySpec, Episode
+from ..records.statistics import FLOAT32_ROUNDING
 from .steps import ALIKE, LITTLE, ROUNDED, Steps, correlations
 
 FAR_STEPS = 40  # steps to a goal at the speed of random actions
@@ -126,7 +127,7 @@ def split_by_scale(episodes: Sequence[Episode], action: ArraySpec) -> tuple[list
     for episode in episodes:
         if len(episode.action) > WINDOW_STEPS:
             unit_action = np.abs(episode.action - (low + high) / 2) / ((high - low) / 2)
-            (small if unit_action.max() <= SMALL_FRACTION * (1 + 1e-5) else full).append(episode)
+            (small if unit_action.max() <= SMALL_FRACTION * (1 + FLOAT32_ROUNDING) else full).append(episode)
     return small, full
 
 

@@ -43,7 +43,7 @@ def count_tolerance_levels(compute_reward: RewardOf, episodes: Sequence[Episode]
     ask = GuardedReward(compute_reward)
     success = ask(goal, goal, info)
     for k in range(MOST_LEVELS + 1):
-        rewards = ask((goal + (achieved - goal) * 0.5**k).astype(goal.dtype), goal, info)
+        rewards = ask((goal + (achieved - goal) / 2**k).astype(goal.dtype), goal, info)
         if success is None or rewards is None:
             return 0
         if (rewards == success).mean() > MOSTLY:
