@@ -25,6 +25,7 @@ NAVIGATION = {  # page -> caption -> pages below it; here, since GitHub would sh
     "index": {
         "Begin": ["tutorial", "relabelling", "task-structure", "glossary"],
         "How to": [
+            "how-to/ten-minutes",
             "how-to/own-environment",
             "how-to/grid-or-puzzle",
             "how-to/describe-your-task",

@@ -1,10 +1,12 @@
-"""Markdown of the options, commands and recipes of the package."""
+"""Markdown of the options, commands and recipes of the package, and of notebooks."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterable, Sequence
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from hindsight_rl import cli, recipes
@@ -19,6 +21,7 @@ from hindsight_rl.options import (
 )
 from hindsight_rl.recipes import presets
 
+DOCS = Path(__file__).parents[1]
 RECORDS: dict[str, type[OptionRecord]] = {
     **AGENT_OPTIONS,
     "replay": ReplayOptions,
@@ -39,6 +42,17 @@ def options_text(name: str) -> str:
 def option_table(options: Iterable[OptionField]) -> str:
     """Return a Markdown table of options: name, default, meaning."""
     return _table(("option", "default", "meaning"), [(f"`{o.name}`", _code(o.default), o.description) for o in options])
+
+
+def notebook_text(page: str) -> str:
+    """Return a notebook as Markdown: its text, its code, and what it printed. page: its path below docs."""
+    notebook = json.loads((DOCS / page).read_text(encoding="utf-8"))
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        parts += [f"```text\n{''.join(each['text']).rstrip()}\n```" for each in cell.get("outputs", ())]
+    return "\n\n".join(parts)
 
 
 def commands_text() -> str:
