@@ -167,9 +167,9 @@ class AxisSymmetries:
             self._set_pair(symmetry, *pair)
         for i, j, sign, back in pairs:
             if abs(self._profiles[i] @ transformed[j]) < LITTLE:  # both signs fit: that with better predictions is taken
-                loss = self._test.loss(symmetry)[0].mean
+                loss = self._test.verdict(Candidate("", symmetry)).loss.mean
                 self._set_pair(symmetry, i, j, -sign, -back)
-                if self._test.loss(symmetry)[0].mean >= loss:
+                if self._test.verdict(Candidate("", symmetry)).loss.mean >= loss:
                     self._set_pair(symmetry, i, j, sign, back)
         return symmetry
 

@@ -81,10 +81,15 @@ class Mirrors:
         return self._steps.n_columns, len(self._copies), self._steps.action.shape[1]
 
     def _groups(self) -> list[frozenset[int]]:
-        """Return what can change its sign, in groups: if the change of a column follows a value, both change it."""
+        """Return what can change its sign, in groups: if the change of a column follows a value, both change it.
+
+        In single episodes a change may follow any value, as that of a car along one axis follows its speed along the other.
+        """
         n = len(self._columns)
         tied = np.eye(self._values.shape[1], dtype=bool)
-        tied[:n] |= np.square(correlations(self._steps.change[:, self._columns], self._values.T)) >= LITTLE
+        change, episode = self._steps.change[:, self._columns], self._steps.episode
+        each = [correlations(change[episode == k], self._values[episode == k].T) for k in np.unique(episode)]
+        tied[:n] |= np.square(np.mean(each, axis=0)) >= LITTLE
         tied |= tied.T
         for _ in range(len(tied)):
             tied = tied @ tied

@@ -15,13 +15,14 @@ import numpy as np
 
 from ..records import Array
 from .contact import Contact
-from .steps import ERROR_RATE, HELD_OUT, LITTLE, MOST_DEVIATIONS, TINY, Steps, at_equal_intervals
+from .steps import ERROR_RATE, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps, at_equal_intervals
 
 WIDTH, BATCH, UPDATES, LEARNING_RATE = 64, 256, 800, 2e-3  # about a second; more change no verdict
 # for columns; with 1 networks ignore those that seldom matter: fuel, which ends one day, adds 8 +- 2 % instead of 17 +- 3 %
 WEIGHT_DECAY = 0.1
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
 MOST_MODEL_STEPS = 3_000  # of which half are those in which the goal moves most
+COMPARED_STEPS = 1_000  # that may be near to another one: with all of them the search takes seconds
 ORDERS = 4  # in which values of other steps are taken: with one alone, chance widens the intervals
 COLUMN_MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
 # of the held-out loss, for one column in networks that rely on it: noise of fingers adds 0.11 +- 0.01 there and is not
@@ -97,23 +98,47 @@ class DisplacementModel:
         """The held-out loss, relative to the variance of the targets."""
         return float(self._loss.sum() / max(np.square(self._clipped(self.targets)).mean(1).sum(), TINY))
 
-    def compare(self, inputs: Array, targets: Array) -> Difference:
-        """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps."""
-        return self._difference(self._losses(inputs, targets))
+    def is_near(self, inputs: Array) -> Array:
+        """Return which inputs (N, k) are as near to a step of another episode as half of the steps are, (N,) bool."""
+        return np.asarray(self._to_nearest(inputs) <= self._usual_distance)
 
-    def growth(self, inputs: Array, targets: Array, n_first: int, margin: float) -> tuple[Difference, int | None]:
+    @cached_property
+    def _usual_distance(self) -> float:
+        return float(np.quantile(self._to_nearest(self.inputs), MOSTLY))
+
+    def _to_nearest(self, inputs: Array) -> Array:
+        """Return the squared distance from inputs to the nearest one of COMPARED_STEPS steps in other episodes, (N,)."""
+        compared = at_equal_intervals(len(self.inputs), COMPARED_STEPS)
+        here, there = self._scaled(inputs), self._scaled(self.inputs[compared])
+        square = np.square(here).sum(1)[:, None] + np.square(there).sum(1) - 2 * here @ there.T
+        square[self._episode[:, None] == self._episode[compared]] = np.inf
+        return np.asarray(square.min(1))
+
+    def compare(self, inputs: Array, targets: Array, counts: Array | None = None) -> Difference:
+        """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps.
+
+        counts: which steps count, (N,) bool; None: all.
+        """
+        return self.growth(inputs, targets, targets.shape[1], np.inf, counts)[0]
+
+    def growth(
+        self, inputs: Array, targets: Array, n_first: int, margin: float, counts: Array | None = None
+    ) -> tuple[Difference, int | None]:
         """Return how the loss of the first `n_first` targets differs, or that of the others if it grows more.
 
         The others count relative to the variance of each: some are predicted well, some are noise. If one of them grows by
         more than `margin` for certain, it alone counts, and the second value is its number. Otherwise that is None.
+        counts: which steps count, (N,) bool; None: all.
         """
+        counts = np.ones(len(inputs), bool) if counts is None else counts
         before, after = (
-            np.square(each) for each in (self._errors(self.inputs, self.targets), self._errors(inputs, targets))
+            np.square(each) * counts[:, None]
+            for each in (self._errors(self.inputs, self.targets), self._errors(inputs, targets))
         )
         first, n_episodes = slice(n_first), self._episode[-1] + 1
         usual = before[:, first].mean(1)
         of_first = self._relative(after[:, first].mean(1) - usual, usual.sum() / n_episodes)
-        variance = np.square(self._clipped(self.targets)).sum(0) / n_episodes
+        variance = np.square(self._clipped(self.targets))[counts].sum(0) / n_episodes
         others = [
             column for column in range(n_first, before.shape[1]) if variance[column] > 0
         ]  # 0: constant in each episode
@@ -149,7 +174,9 @@ class DisplacementModel:
         return _mean_and_error((losses - self._loss) / max(self._loss.mean(), TINY), self.unexplained)
 
     def _relative(self, growth: Array, usual: float) -> Difference:
-        """growth: (N,), of the squared error of each step. usual: of an episode."""
+        """growth: (N,), of the squared error of each step. usual: of an episode; 0: nothing is known."""
+        if usual == 0:
+            return Difference(0.0, np.inf, self.unexplained)
         return _mean_and_error(np.bincount(self._episode, growth) / max(usual, TINY), self.unexplained)
 
     def _losses(self, inputs: Array, targets: Array) -> Array:

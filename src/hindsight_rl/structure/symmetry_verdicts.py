@@ -17,7 +17,7 @@ from ..records import Array
 from ..task_structure.symmetries import Symmetry, generate_group
 from .columns import Units
 from .model import Difference, DisplacementModel, inputs_of
-from .steps import Steps
+from .steps import LITTLE, MOSTLY, Steps
 
 # growth of the loss: one wrong sign adds 0.4 to 6, unless that sign hardly matters; true symmetries add up to 0.2
 SYMMETRY_MARGIN = 0.35
@@ -51,6 +51,7 @@ class SymmetryVerdict:
         happens does not refute it, and so accepts nothing.
     n_tested: how many symmetries share one error rate.
     column: that refutes it alone.
+    visited: fraction of the transformed steps that lie beside steps of other episodes: only these are compared.
     distance: from transformed to visited positions, divided by that between visited positions of different episodes.
     is_known: whether it held before. Then it holds until it is refuted.
     is_product: of symmetries that hold together; None: not known yet.
@@ -62,6 +63,7 @@ class SymmetryVerdict:
     opposite: Difference
     n_tested: int = 1
     column: int | None = None
+    visited: float = MOSTLY
     distance: float = 0.0
     is_known: bool = False
     is_product: bool | None = None
@@ -88,7 +90,8 @@ class SymmetryVerdict:
     @property
     def is_refuted(self) -> bool:
         """Whether transformed steps are predicted worse for certain, or lead where nobody was."""
-        return self.loss.is_above(SYMMETRY_MARGIN, self.n_tested) or self.distance > UNVISITED
+        is_elsewhere = self.visited < LITTLE or self.distance > UNVISITED
+        return is_elsewhere or self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
 
     @property
     def may_follow(self) -> bool:
@@ -97,8 +100,8 @@ class SymmetryVerdict:
 
     @property
     def is_uncertain(self) -> bool:
-        """Whether more steps are needed to tell."""
-        return not self.holds and not self.is_refuted
+        """Whether more steps may show that it holds."""
+        return not self.holds and not self.is_refuted and self.loss.mean < SYMMETRY_MARGIN
 
     @property
     def verdict(self) -> str:
@@ -113,6 +116,8 @@ class SymmetryVerdict:
 
     def reason(self) -> str:
         """Return the figures that decide."""
+        if self.visited < LITTLE:
+            return f"only {self.visited:.0%} of the transformed steps lie beside steps of other episodes"
         if self.column is None:
             reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
         else:
@@ -159,22 +164,21 @@ class SymmetryTest:
         episode = np.tile(steps.episode[picked], len(group))
         self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, episode, STRONG_DECAY)
 
-    def loss(self, symmetry: Symmetry) -> tuple[Difference, int | None]:
-        """Return how much worse transformed steps are predicted than the steps themselves, and None.
+    def verdict(self, candidate: Candidate, text: str = "", is_known: bool = False) -> SymmetryVerdict:
+        """Test one symmetry: how much worse are transformed steps predicted than the steps themselves?
 
         That is the displacement of goal and tool, or the change of the other visible columns if that is predicted worse
-        still. If one column is certain to refute the symmetry, as of a key that lies on one side, the second value is it.
+        still. If one column is certain to refute the symmetry, as of a key that lies on one side, it alone counts.
+        Only transformed steps beside steps of other episodes are compared: elsewhere the model knows nothing.
         """
-        inputs, targets = self._transformed(symmetry)
-        n_first = targets.shape[1] - len(self.others)
-        loss, target = self.model.growth(inputs, targets, n_first, SYMMETRY_MARGIN)
-        return loss, None if target is None else self.others[target - n_first]
-
-    def opposite(self, symmetry: Symmetry) -> Difference:
-        """Return how much worse transformed steps are predicted if what the symmetry changes moves the opposite way."""
-        inputs, targets = self._transformed(symmetry)
+        inputs, targets = self._transformed(candidate.symmetry)
+        is_visited, n_first = self.model.is_near(inputs), targets.shape[1] - len(self.others)
+        loss, target = self.model.growth(inputs, targets, n_first, SYMMETRY_MARGIN, is_visited)
         is_changed = (targets != self.model.targets).any(0)
-        return self.model.compare(inputs, np.where(is_changed, -targets, targets))
+        opposite = self.model.compare(inputs, np.where(is_changed, -targets, targets), is_visited)
+        column = None if target is None else self.others[target - n_first]
+        visited = float(is_visited.mean())
+        return SymmetryVerdict(candidate, text, loss, opposite, column=column, visited=visited, is_known=is_known)
 
     def _transformed(self, symmetry: Symmetry) -> tuple[Array, Array]:
         """Return what the model sees of transformed steps, and what it should predict: as `model.inputs` and `targets`."""
@@ -191,10 +195,7 @@ class SymmetryTest:
             in_observation = symmetry.observation.from_units(units.factor, units.offset)
             symmetry = replace(symmetry, observation=in_observation)
             same = next((each for each in known if each.is_same(symmetry, symmetry.largest_offset)), None)
-            loss, column = self.loss(candidate.symmetry)
-            text = (same or symmetry).text()
-            opposite = self.opposite(candidate.symmetry)
-            tested.append(SymmetryVerdict(candidate, text, loss, opposite, column=column, is_known=same is not None))
+            tested.append(self.verdict(candidate, (same or symmetry).text(), same is not None))
         return with_one_error_rate(tested)
 
     def _inputs(self, observation: Array, action: Array) -> Array:
