@@ -76,3 +76,30 @@ def test_the_gradient_of_the_networks_is_that_of_finite_differences():
         below = loss()
         layer[0, 0, 1] += 1e-6
         assert found[0, 0, 1] == pytest.approx((above - below) / 2e-6, rel=1e-4, abs=1e-7)
+
+
+def test_inputs_are_near_if_another_episode_was_as_near_as_half_of_the_steps_are(model):
+    """Against distances of all pairs, in standard deviations."""
+    seen, episode = model.inputs[:1_000], np.repeat(np.arange(30), 50)[:1_000]
+    small = DisplacementModel(seen, model.targets[:1_000], episode)
+
+    def to_nearest(inputs):
+        gap = np.square((inputs[:, None] - seen) / seen.std(0)).sum(2)
+        return np.where(episode[:, None] == episode, np.inf, gap).min(1)
+
+    for inputs in (seen, seen * [-1, 1, 1], seen + np.array([3, 0, 0])):
+        expected = to_nearest(inputs) <= np.quantile(to_nearest(seen), 0.5)
+        assert (small.is_near(inputs) == expected).mean() > 0.99  # up to rounding
+    assert small.is_near(seen).mean() == pytest.approx(0.5, abs=0.01)
+    assert small.is_near(seen + np.array([9, 0, 0])).sum() == 0
+
+
+def test_only_steps_that_count_are_compared(model):
+    """Half of the targets change their signs. Where they do not, nothing differs."""
+    is_wrong = np.arange(1_500) < 750
+    targets = np.where(is_wrong[:, None], -model.targets, model.targets)
+    assert model.compare(model.inputs, targets, ~is_wrong).mean == pytest.approx(0)
+    assert model.compare(model.inputs, targets, is_wrong).is_above(0.35, 1)
+    nothing = model.compare(model.inputs, targets, np.zeros(1_500, bool))
+    assert not nothing.is_above(0.35, 1)
+    assert not nothing.is_below(0.35, 1)

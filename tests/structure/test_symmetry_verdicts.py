@@ -6,8 +6,9 @@ from two_objects import SPEC, TwoObjects
 
 from hindsight_rl.records import Episode
 from hindsight_rl.structure.columns import find_units
+from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.symmetry_verdicts import SYMMETRY_MARGIN, Candidate, SymmetryTest
+from hindsight_rl.structure.symmetry_verdicts import SYMMETRY_MARGIN, Candidate, SymmetryTest, SymmetryVerdict
 from hindsight_rl.task_structure.symmetries import Symmetry
 
 TOOL, OBJECTS = (0, 1, 0, 1), (2, 3, 4, 5)
@@ -55,3 +56,22 @@ def test_an_exchange_holds_in_all_steps_that_known_symmetries_transform(pushes):
     assert verdict.holds
     alone = symmetry_test(pushes).verdict(Candidate("exchange", exchange))
     assert verdict.opposite.mean > alone.opposite.mean > SYMMETRY_MARGIN
+
+
+def verdict_of(mean, visited=0.5):
+    candidate = Candidate("mirror", Symmetry.parse(MIRROR, SPEC))
+    return SymmetryVerdict(candidate, MIRROR, Difference(mean, 0.1, 0.2), Difference(4.0, 0.1), visited=visited)
+
+
+def test_what_leads_to_hardly_any_visited_step_does_not_hold():
+    verdict = verdict_of(0.0, visited=0.1)
+    assert verdict.is_refuted
+    assert verdict.evidence() == (
+        "mirror does not hold: only 10% of the transformed steps lie beside steps of other episodes"
+    )
+    assert verdict_of(0.0).holds
+
+
+def test_more_steps_are_played_only_for_a_symmetry_that_is_likely():
+    assert [verdict_of(mean).is_uncertain for mean in (0.1, 0.3, 0.4, 0.6)] == [False, True, False, False]
+    assert [verdict_of(mean).holds for mean in (0.1, 0.3, 0.4, 0.6)] == [True, False, False, False]
