@@ -18,6 +18,7 @@ from .agents.policy import Policy, PolicyWeights
 from .callbacks import Callback, PrintEvery, View
 from .envs.check import CheckReport
 from .envs.goal_env import EnvSource
+from .envs.wrappers import append_keys
 from .errors import OptionError
 from .options import Settings
 from .records import Array, Episode, GoalSpec
@@ -122,12 +123,13 @@ class HER:
     ) -> tuple[Array, Any]:
         """Return the action for one observation, or actions for a batch of them, and `state` as it was given.
 
-        observation: a dict of observation, achieved_goal and desired_goal, each with or without one leading axis.
+        observation: a dict of observation, achieved_goal and desired_goal, each with or without one leading axis, as the
+            environment returns it: the keys of the option `observation_keys` are appended here.
         state, episode_start: as in SB3, but ignored, since no policy is recurrent.
         deterministic: False samples the action of SAC and TQC. It has no effect on the other agents.
         Raises ShapeError and MissingKeyError.
         """
-        (seen, achieved, desired), _ = check_observation(self.spec, observation)
+        seen, achieved, desired = self._goals_and_observation(observation)
         exploration = (
             None if true_or_false("deterministic", deterministic) else Exploration(random_eps=0.0, noise=0.0, samples=True)
         )
@@ -147,11 +149,18 @@ class HER:
         actions: return the probability (density) of these actions instead, (...,), or its logarithm with `logp`.
         state, mask: ignored. Raises InputError for a deterministic policy.
         """
-        (seen, achieved, desired), _ = check_observation(self.spec, observation)
+        seen, achieved, desired = self._goals_and_observation(observation)
         if actions is None:
             return self.policy.distribution(seen, achieved, desired)
         log = self.policy.log_probability(seen, achieved, desired, np.asarray(actions))
         return log if logp else np.exp(log)
+
+    def _goals_and_observation(self, observation: Mapping[str, Any]) -> tuple[Array, Array, Array]:
+        """Return observation, achieved goal and desired goal as arrays."""
+        keys = self.settings.rollout.observation_keys
+        if keys and isinstance(observation, Mapping):
+            observation = append_keys(observation, keys, self.spec.observation.size)
+        return check_observation(self.spec, observation)[0]
 
     def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
         """Return the success rate, its interval and the return of `episodes` episodes without exploration.

@@ -9,7 +9,7 @@ from short_runs import OPTIONS, her, short
 
 from hindsight_rl import HER, BitFlipping, PointReach
 from hindsight_rl.cli import main
-from hindsight_rl.errors import FileError, GoalEnvError, OptionError
+from hindsight_rl.errors import FileError, GoalEnvError, OptionError, ShapeError
 from hindsight_rl.rollout.episode_sources import LocalSource
 from hindsight_rl.storage import usable_cores
 from hindsight_rl.training.assemble import environment_id
@@ -314,6 +314,14 @@ def test_what_the_observation_does_not_show_of_the_goal_is_appended(env, tmp_pat
         model.save(tmp_path / "model")
     with HER.load(tmp_path / "model", env=env) as again:
         assert again.evaluate(1).outcomes[0].steps <= 10
+        seen, _ = Unseen().reset(seed=0)
+        whole = {**seen, "observation": np.append(seen["observation"], seen["achieved_goal"])}
+        several = {key: np.stack([value] * 2) for key, value in seen.items()}
+        action = again.predict(whole)[0]
+        assert (again.predict(seen)[0] == action).all()
+        assert (again.predict(several)[0] == action).all()
+        with pytest.raises(ShapeError, match=r"Expected shape \(4,\) for `observation`, got \(3,\)"):
+            again.predict({**seen, "observation": np.zeros(3, np.float32), "achieved_goal": 0.0})
 
 
 @pytest.mark.parametrize(

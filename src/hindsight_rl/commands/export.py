@@ -74,7 +74,8 @@ class ExportedPolicy(torch.nn.Module):
     def forward(self, observation: Tensor, achieved_goal: Tensor, desired_goal: Tensor) -> Tensor:
         """Return actions in the environment's units, (N, *shape) float32, or (N,) int64 for a Discrete space.
 
-        observation, achieved_goal, desired_goal: (N, ...) float32, as the environment returns them.
+        observation, achieved_goal, desired_goal: (N, ...) float32, as the environment returns them; what the option
+            `observation_keys` names is appended to the observation.
         """
         x = (self._inputs(observation, achieved_goal, desired_goal) - self.mean) * self.scale
         if self.spec.options.normalize:

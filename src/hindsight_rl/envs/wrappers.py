@@ -76,6 +76,20 @@ def _read_key(text: str, parts: Mapping[str, Any]) -> tuple[str, list[int] | Non
     return match[1], [int(number) for number in match[2].split(",")]
 
 
+def append_keys(observation: Mapping[str, Any], keys: Sequence[str], size: int) -> Mapping[str, Any]:
+    """Return an observation with further keys appended, as `FlattenGoalEnv` does with arrays of one axis.
+
+    observation: of the environment, with or without one leading axis. It is returned as it is if it has `size` numbers
+        already, or if a key is missing or has other axes.
+    """
+    seen = np.asarray(observation.get("observation"))
+    named = [_read_key(text, observation) for text in keys]
+    if seen.shape[-1:] == (size,) or any(np.asarray(observation.get(key)).ndim != seen.ndim for key, _ in named):
+        return observation
+    values = [np.asarray(observation[key])[..., slice(None) if at is None else at] for key, at in named]
+    return {**observation, "observation": np.concatenate([seen, *values], axis=-1)}
+
+
 def _part_of(space: spaces.Space[Any], numbers: list[int] | None, key: str) -> spaces.Space[Any]:
     """Return the space of some numbers of a flat array. Raises OptionError if it has no such numbers."""
     if numbers is None:
