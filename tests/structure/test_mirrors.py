@@ -1,16 +1,20 @@
 """Mirrors of tasks without an object."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.structure import symmetry_verdicts
 from hindsight_rl.structure.columns import find_goal_copies, find_units
-from hindsight_rl.structure.mirrors import Mirrors, _ratio
+from hindsight_rl.structure.mirrors import Mirrors, _even_sets, _ratio, _subsets
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict, with_consequences
-from hindsight_rl.task_structure.symmetries import Symmetry
+from hindsight_rl.task_structure.symmetries import Symmetry, generate_group
 
 SPEC = GoalSpec(*(ArraySpec((size,), "float64") for size in (4, 2, 2)))
 REFUTED = Difference(4.0, 0.1)  # of opposite motion
@@ -98,6 +102,46 @@ def test_a_mirror_that_held_before_keeps_its_centre():
 
 def test_the_distance_of_positions_that_episodes_share_is_0():
     assert [_ratio(*each) for each in ((2.0, 4.0), (0.0, 0.0), (1.0, 0.0))] == [0.5, 0.0, np.inf]
+
+
+def drive(rng, length=40):
+    """A cart drives along its heading and turns. Columns: position, cosine and sine of the heading."""
+    place, angle, actions = rng.uniform(-1, 1, 2), rng.uniform(-np.pi, np.pi), rng.uniform(-1, 1, (length, 2))
+    rows = []
+    for speed, turn in [*actions, (0.0, 0.0)]:
+        rows.append([*place, np.cos(angle), np.sin(angle)])
+        place, angle = place + 0.1 * speed * np.array([np.cos(angle), np.sin(angle)]), angle + 0.5 * turn
+    rows, goal = np.array(rows), rng.uniform(-1, 1, 2)
+    return Episode(rows, rows[:, :2], np.tile(goal, (length + 1, 1)), actions, np.zeros(length))
+
+
+def test_signs_that_matter_as_products_change_together():
+    """The position follows speed times cosine, and the cosine turning times sine: no column follows one value alone."""
+    rng = np.random.default_rng(0)
+    steps = Steps.from_episodes([drive(rng) for _ in range(100)])
+    mirrors = Mirrors(steps, (0, 1), (), find_units(steps), np.ones(2, bool)).find()
+    found = [each.symmetry for each in (verdict.candidate for verdict in mirrors if verdict.holds)]
+    group = generate_group(found, Symmetry.identity(4, 2, 2))
+    signs = {tuple(part for each in (one.observation, one.action) for part in each.factor.astype(int)) for one in group}
+    along_x, along_y, backwards = (-1, 1, -1, 1, 1, -1), (1, -1, 1, -1, 1, -1), (1, 1, -1, -1, -1, 1)
+    products = {
+        tuple(np.prod(chosen, axis=0)) for n in (1, 2, 3) for chosen in combinations((along_x, along_y, backwards), n)
+    }
+    assert signs == products | {(1,) * 6}
+
+
+@given(st.lists(st.frozensets(st.integers(0, 5), max_size=3), max_size=6))
+def test_sets_with_an_even_number_of_members_of_each_rule(rules):
+    """Against all sets."""
+    even = {
+        frozenset(chosen)
+        for n in range(1, 7)
+        for chosen in combinations(range(6), n)
+        if all(len(rule.intersection(chosen)) % 2 == 0 for rule in rules)
+    }
+    basis = _even_sets(rules, 6)
+    assert set(_subsets(basis)) == even
+    assert len(even) == 2 ** len(basis) - 1
 
 
 def test_a_change_of_signs_that_does_nothing_is_no_mirror():

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations
 
 import numpy as np
 
 from ..records import Array
 from ..task_structure.symmetries import Symmetry
 from .columns import Units
+from .controlled import STEPS_PER_INPUT
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
 from .steps import BESIDE, LITTLE, ROUNDED, Steps, at_equal_intervals, correlations, lie_on_one_side
 from .symmetry_verdicts import (
@@ -81,20 +82,28 @@ class Mirrors:
         return self._steps.n_columns, len(self._copies), self._steps.action.shape[1]
 
     def _groups(self) -> list[frozenset[int]]:
-        """Return what can change its sign, in groups: if the change of a column follows a value, both change it.
+        """Return what can change its sign together. Each change of signs that fits is a combination of them.
 
-        In single episodes a change may follow any value, as that of a car along one axis follows its speed along the other.
+        If the change of a column follows a value, both change their signs or none. If it follows the product of two values
+        more than each of them, as the position of a cart follows its speed and the cosine of its heading, the sign of the
+        column changes if that of one of both does. What follows what is seen in single episodes: in one of them the change
+        of a car along one axis may follow its speed along the other, but not in most.
         """
-        n = len(self._columns)
-        tied = np.eye(self._values.shape[1], dtype=bool)
-        change, episode = self._steps.change[:, self._columns], self._steps.episode
-        each = [correlations(change[episode == k], self._values[episode == k].T) for k in np.unique(episode)]
-        tied[:n] |= np.square(np.mean(each, axis=0)) >= LITTLE
-        tied |= tied.T
-        for _ in range(len(tied)):
-            tied = tied @ tied
-        groups = {frozenset(np.flatnonzero(row).tolist()) for row in tied}
-        return sorted((group for group in groups if self._can_change[list(group)].all()), key=min)
+        picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS)
+        change, episode = self._steps.change[picked][:, self._columns], self._steps.episode[picked]
+        n_values = self._values.shape[1]
+        pairs = list(combinations(range(n_values), 2))
+        pairs = pairs if len(pairs) <= len(picked) // STEPS_PER_INPUT else []
+        signals = [*((v,) for v in range(n_values)), *pairs]
+        values = np.stack([self._values[picked][:, signal].prod(1) for signal in signals])
+        each = [correlations(change[episode == k], values[:, episode == k]) for k in np.unique(episode)]
+        fits = np.square(np.mean(each, axis=0))  # (columns, signals)
+        rules = [frozenset({i}) for i in np.flatnonzero(~self._can_change).tolist()]
+        for column, at in np.argwhere(fits >= LITTLE).tolist():
+            signal = signals[at]
+            if len(signal) == 1 or fits[column, at] >= fits[column, list(signal)].max() + LITTLE:
+                rules.append(frozenset({column}).symmetric_difference(signal))
+        return _even_sets(rules, n_values)
 
     def _mirror(self, chosen: frozenset[int]) -> Candidate:
         """chosen: which columns, and after them which actions, change their signs."""
@@ -134,11 +143,28 @@ class Mirrors:
         return float(np.sqrt(np.quantile(square.min(1), 0.9)))
 
 
+def _even_sets(rules: Sequence[frozenset[int]], n: int) -> list[frozenset[int]]:
+    """Return sets of numbers below n that have an even number of members of each rule, as all combinations of them do.
+
+    Combination: what is in an odd number of them. The solutions of linear equations of zeros and ones, by elimination.
+    """
+    solved: dict[int, frozenset[int]] = {}  # by its first number, which is in no other
+    for rule in rules:
+        for first, other in solved.items():
+            rule = rule ^ other if first in rule else rule
+        if rule:
+            first = min(rule)
+            solved = {known: other ^ rule if first in other else other for known, other in solved.items()} | {first: rule}
+    free = [number for number in range(n) if number not in solved]
+    return [frozenset([number, *(first for first, rule in solved.items() if number in rule)]) for number in free]
+
+
 def _subsets(groups: Sequence[frozenset[int]]) -> list[frozenset[int]]:
-    """Return the union of each choice of groups, without that of none."""
-    choices = product([frozenset[int](), None], repeat=len(groups))
-    chosen = [frozenset().union(*(g for g, out in zip(groups, each, strict=True) if out is None)) for each in choices]
-    return sorted((each for each in chosen if each), key=len)
+    """Return each combination of groups but that of none: what is in an odd number of them."""
+    combined = [frozenset[int]()]
+    for group in groups:
+        combined += [each ^ group for each in combined]
+    return sorted(combined[1:], key=len)
 
 
 def _ratio(distance: float, usual: float) -> float:
