@@ -27,7 +27,7 @@ from .replay.rows import true_or_false, whole_number
 from .rollout.episode_sources import EpisodeSource
 from .seeds import UNSEEN_SEED
 from .storage import as_path
-from .training.assemble import assemble, assemble_saved, found_nothing_yet
+from .training.assemble import assemble, assemble_saved
 from .training.evaluate import Evaluation, evaluate
 from .training.events import EpisodesStored
 from .training.interruptions import OneThread, finished, interrupts_held_back
@@ -129,7 +129,7 @@ class HER:
         deterministic: False samples the action of SAC and TQC. It has no effect on the other agents.
         Raises ShapeError and MissingKeyError.
         """
-        seen, achieved, desired = self._goals_and_observation(observation)
+        seen, achieved, desired = _arrays_of(observation, self.spec, self.settings)
         exploration = (
             None if true_or_false("deterministic", deterministic) else Exploration(random_eps=0.0, noise=0.0, samples=True)
         )
@@ -149,18 +149,11 @@ class HER:
         actions: return the probability (density) of these actions instead, (...,), or its logarithm with `logp`.
         state, mask: ignored. Raises InputError for a deterministic policy.
         """
-        seen, achieved, desired = self._goals_and_observation(observation)
+        seen, achieved, desired = _arrays_of(observation, self.spec, self.settings)
         if actions is None:
             return self.policy.distribution(seen, achieved, desired)
         log = self.policy.log_probability(seen, achieved, desired, np.asarray(actions))
         return log if logp else np.exp(log)
-
-    def _goals_and_observation(self, observation: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-        """Return observation, achieved goal and desired goal as arrays."""
-        keys = self.settings.rollout.observation_keys
-        if keys and isinstance(observation, Mapping):
-            observation = append_keys(observation, keys, self.spec.observation.size)
-        return check_observation(self.spec, observation)[0]
 
     def evaluate(self, episodes: int = 100, seed: int = UNSEEN_SEED) -> Evaluation:
         """Return the success rate, its interval and the return of `episodes` episodes without exploration.
@@ -316,7 +309,7 @@ def _warn(report: CheckReport | None, saved: SavedModel | None) -> None:
     """Warn about what the check found, and about a loaded model that does not go on as it began."""
     if report is not None:
         report.warn()
-    if saved is not None and found_nothing_yet(saved):
+    if saved is not None and saved.found_nothing_yet:
         warnings.warn(
             "The model was saved before its run had found the structure of the task. It goes on without. A new run "
             "looks for it.",
@@ -347,3 +340,11 @@ def _as_callbacks(callback: Callback | Sequence[Callback] | None, log_interval: 
     if not isinstance(given, Sequence) or not all(map(callable, given)):
         raise OptionError(f"callback must be a function of a View, or a list of them, got {callback!r}.")
     return [*([PrintEvery(log_interval)] if log_interval else []), *given]
+
+
+def _arrays_of(observation: Mapping[str, Any], spec: GoalSpec, settings: Settings) -> tuple[Array, Array, Array]:
+    """Return observation, with what the settings append to it, achieved goal and desired goal."""
+    keys = settings.rollout.observation_keys
+    if keys and isinstance(observation, Mapping):
+        observation = append_keys(observation, keys, spec.observation.size)
+    return check_observation(spec, observation)[0]

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from ..records.statistics import FLOAT32_ROUNDING, LARGEST_GOAL
+from ..records.statistics import FLOAT32_ROUNDING, LARGEST_GOAL, SAME_NOISE
 from ..task_structure.categories import Categories
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .goal_setters import GoalSetter, find_goal_setters
@@ -29,7 +29,6 @@ STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
 FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns may equal it by chance
 NOISY_COPY = 0.01  # of the variance of a dimension of the goal, which the noise of a column that shows it may have
-SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
 
 

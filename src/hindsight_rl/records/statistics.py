@@ -17,6 +17,7 @@ BOOTSTRAP_SAMPLES = 10_000
 INTERVAL = (0.025, 0.975)  # quantiles of a 95 % interval
 Z_95 = 1.959964  # standard errors above and below a mean in a 95 % interval
 FLOAT32_ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
+SAME_NOISE = 2.0  # times the variance of the noise of one column: another one may have the same noise
 LARGEST_GOAL = 2048.0  # times the range of the goals: above it float32 rounds goals to more than 1e-4 of that range
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..records import Array
-from ..records.statistics import FLOAT32_ROUNDING
+from ..records.statistics import FLOAT32_ROUNDING, SAME_NOISE
 from ..task_structure.affine import AffineColumns, affine_text
 from .steps import HARDLY, ROUNDED, Steps, with_unit_norm
 
-SAME_NOISE = 2.0  # times the variance of the noise of other dimensions
 SAMPLED = 64  # rows that are compared first: most pairs of columns fail on them already
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
 MIN_VALUES = 5  # different values that a dimension of the goal must have: few values agree with a line by accident

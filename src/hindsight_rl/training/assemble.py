@@ -22,7 +22,7 @@ from ..envs.minari_data import read_episodes
 from ..envs.random_play import Environment
 from ..envs.wrappers import FlattenGoalEnv, StepCounter
 from ..errors import FileError, GoalEnvError, OptionError, needs_extra
-from ..options import STRUCTURE, Settings
+from ..options import Settings
 from ..recipes import Recipe, choose_recipe, find_recipe, load_recipe
 from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import UNIT_RANGE, RewardScale
@@ -290,8 +290,6 @@ def assemble(
             spec = replace(spec, reward_low=low, reward_high=high)
         facts, reuses = report.facts if report else None, known.get("reset_mode") == "reuse"
         checked = facts.choices(can_remake and not reuses) if facts else []
-        if known.get("demonstrations"):  # they have the observations of the environment, and nothing appended
-            checked = [choice for choice in checked if choice.option != "observation_keys"]
         final = chosen or _recipe_of(environment, spec, arguments)
 
         def resolve(found: Found) -> Settings:
@@ -358,7 +356,7 @@ def assemble_saved(env: EnvSource | None, saved: SavedModel, options: Mapping[st
         options = {"env_options": (), "remake_environment": None} | dict(options)
     if options.get("structure") == "inferred":
         raise OptionError("structure='inferred' needs a new run. A loaded model keeps the structure that it has")
-    if found_nothing_yet(saved):
+    if saved.found_nothing_yet:
         options = {"structure": "declared" if saved.settings.declared else "none"} | dict(options)
     settings = Settings.from_json(saved.settings.to_json(), **options)
     if env is None:
@@ -371,13 +369,6 @@ def assemble_saved(env: EnvSource | None, saved: SavedModel, options: Mapping[st
         assembly = Assembly(env, environment, saved.spec, settings)
         assembly.check_steps = counter.n_steps
         return assembly
-
-
-def found_nothing_yet(saved: SavedModel) -> bool:
-    """Return whether the run of a model was still looking for the structure of its task."""
-    settings = saved.settings
-    found = any(settings.flat().get(name) for name in STRUCTURE if name not in settings.declared)
-    return settings.training.structure == "inferred" and not found and not saved.facts.get("updates")
 
 
 @contextmanager

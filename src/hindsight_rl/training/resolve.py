@@ -278,6 +278,8 @@ def _contradictions(chosen: Mapping[str, Choice], above: Mapping[str, Any]) -> I
     has_extra_reward = above.get("extra_reward", "extra_reward" in chosen and not above.get("subgoals"))
     if has_extra_reward or above.get("relabel_at", "sample") != "sample" or above.get("n_steps", 1) != 1:
         yield ("subgoals",), "extra_reward, relabel_at and n_steps exclude it"
+    if above.get("demonstrations"):
+        yield ("observation_keys",), "demonstrations have the observations of the environment, and nothing appended"
     if above.get("prioritized"):
         yield ("energy_priority", *ENERGY), "prioritized also chooses the transitions"
     if not above.get("energy_priority", True):

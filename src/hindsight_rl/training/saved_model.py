@@ -13,7 +13,7 @@ import numpy as np
 from ..agents import Agent
 from ..agents.policy import PolicySpec, PolicyWeights
 from ..errors import FileError, OptionError
-from ..options import FUNCTION, Settings
+from ..options import FUNCTION, STRUCTURE, Settings
 from ..records import Array, GoalSpec
 from ..storage import load_arrays, save_arrays
 from .run_state import Counts
@@ -40,6 +40,13 @@ class SavedModel:
     def __repr__(self) -> str:
         steps = self.facts.get("env_steps", 0)
         return f"SavedModel({self.settings.agent} for {self.spec.env_id or 'no id'}, after {steps:,} steps)"
+
+    @property
+    def found_nothing_yet(self) -> bool:
+        """Whether its run was still looking for the structure of its task."""
+        settings = self.settings
+        found = any(settings.flat().get(name) for name in STRUCTURE if name not in settings.declared)
+        return settings.training.structure == "inferred" and not found and not self.facts.get("updates")
 
     @cached_property
     def policy(self) -> PolicySpec:
