@@ -18,10 +18,7 @@ from pathlib import Path
 
 from constants import RESULTS as TABLE
 from constants import changed, constants
-from hindsight_rl import HER
-from hindsight_rl.records.statistics import first_solved
-from proving_ground import EPISODES, EVALUATIONS, append, read, rows
-from tasks import TASKS
+from proving_ground import append, read, rows, train_here
 
 RESULTS = Path(__file__).parent / "results" / "changed_constants.csv"
 COLUMNS = ("constant", "value", "task", "seed", "commit", "solved_at", "success", "seconds")
@@ -67,14 +64,7 @@ def run(name: str, value: float, tried: str, task: str, seed: int) -> dict[str, 
     usual, holders = before.get(name, (0.0, []))
     for module in holders:
         setattr(module, name, value)
-    budget = TASKS[task].budget
-    with HER(f"tasks:{task}", recipe="default", seed=seed, eval_every=budget // EVALUATIONS) as model:
-        for _ in model.trainer.run(budget):  # until it is solved
-            pass
-        history, options = model.trainer.history, model.settings.training
-        first = first_solved([each["success_rate"] for each in history], options.solved_at, options.solved_evaluations)
-        solved_at = "" if first is None else int(history[first]["env_steps"])
-        success = model.evaluate(EPISODES).success_rate
+    solved_at, success = train_here(task, seed)
     for module in holders:
         setattr(module, name, usual)
     commit = subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=RESULTS.parent, text=True).strip()

@@ -14,12 +14,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from hindsight_rl import HER
 from hindsight_rl.recipes import presets
 from hindsight_rl.recipes.presets import Preset, load_preset
-from hindsight_rl.records.statistics import first_solved
-from proving_ground import EPISODES, EVALUATIONS, append, rows
-from tasks import TASKS
+from proving_ground import append, rows, train_here
 
 RESULTS = Path(__file__).parent / "results" / "presets.csv"
 COLUMNS = ("preset", "task", "seed", "commit", "solved_at", "success", "seconds")
@@ -51,14 +48,7 @@ def run(without: str, task: str, seed: int) -> dict[str, object]:
     """Train once without a preset, and return a line of results."""
     began = time.perf_counter()
     presets.load_preset = lambda name: Preset(name=name) if name == without else load_preset(name)
-    budget = TASKS[task].budget
-    with HER(f"tasks:{task}", recipe="default", seed=seed, eval_every=budget // EVALUATIONS) as model:
-        for _ in model.trainer.run(budget):  # until it is solved
-            pass
-        history, options = model.trainer.history, model.settings.training
-        first = first_solved([each["success_rate"] for each in history], options.solved_at, options.solved_evaluations)
-        solved_at = "" if first is None else int(history[first]["env_steps"])
-        success = model.evaluate(EPISODES).success_rate
+    solved_at, success = train_here(task, seed)
     commit = subprocess.check_output(("git", "rev-parse", "--short", "HEAD"), cwd=RESULTS.parent, text=True).strip()
     values = (without, task, seed, commit, solved_at, success, round(time.perf_counter() - began))
     line: dict[str, object] = dict(zip(COLUMNS, values, strict=True))

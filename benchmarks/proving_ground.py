@@ -29,6 +29,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from hindsight_rl import HER
+from hindsight_rl.records.statistics import first_solved
 from hindsight_rl.report.run import read_run
 from hindsight_rl.report.write import result_of
 from tasks import TASKS
@@ -86,6 +88,17 @@ def run(task: Task, variant: str, seed: int, runs: Path) -> Line:
     except subprocess.CalledProcessError as problem:
         line["error"] = last_line(problem.stderr or problem.stdout)
     return line | {"seconds": round(time.perf_counter() - began)}
+
+
+def train_here(task: str, seed: int) -> tuple[int | str, float]:
+    """Train in this process until the task is solved. Return at which step it is, "" if not, and the success of the end."""
+    budget = TASKS[task].budget
+    with HER(f"tasks:{task}", recipe="default", seed=seed, eval_every=budget // EVALUATIONS) as model:
+        for _ in model.trainer.run(budget):
+            pass
+        history, options = model.trainer.history, model.settings.training
+        first = first_solved([each["success_rate"] for each in history], options.solved_at, options.solved_evaluations)
+        return "" if first is None else int(history[first]["env_steps"]), model.evaluate(EPISODES).success_rate
 
 
 def last_line(text: str) -> str:
