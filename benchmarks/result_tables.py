@@ -66,11 +66,12 @@ def headline_table() -> str:
 def headline_row(task: str, runs: Sequence[Line], peers: Sequence[Line]) -> str:
     """Return steps and time of a task: the median over all seeds, with the quartiles in brackets."""
     solved = [run for run in runs if run["steps_to_solve"]]
-    is_solved = len(solved) == len(runs)
-    if is_solved:
-        numbers = [total(run, "steps_to_solve") for run in runs]
-        steps, extremes = quartiles(numbers), between(min(numbers), max(numbers))
-        time = duration(statistics.median(float(run["seconds_to_solve"]) for run in runs))
+    if 2 * len(solved) > len(runs):
+        numbers = [total(run, "steps_to_solve") for run in solved]
+        longest = max(total(run, "env_steps") for run in runs)
+        left = f"; {len(runs) - len(solved)} not in {longest:,.0f}" if len(solved) < len(runs) else ""
+        steps, extremes = quartiles(numbers) + left, between(min(numbers), max(numbers))
+        time = duration(statistics.median(float(run["seconds_to_solve"]) for run in solved))
     else:
         numbers = [100 * float(run["final_success"]) for run in runs]
         extremes = between(min(numbers), max(numbers), " %")
