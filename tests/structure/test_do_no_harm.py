@@ -12,7 +12,7 @@ pytestmark = pytest.mark.learning
     ("task", "matters"), [("Key", {6, 7, 8}), ("Latch", {6}), ("Fuel", {6}), ("Wind", {6, 7}), ("Peg", {6, 7})]
 )
 def test_what_matters_later_is_not_hidden(task, matters):
-    with HER(getattr(push_tasks, task), check=False, seed=0, random_steps=400) as model:
+    with HER(getattr(push_tasks, task), recipe="default", check=False, seed=0) as model:
         while model.trainer.search.is_warm_up:
             model.trainer.learn_from_next_job()
         assert not matters & set(model.settings.agent_options.hidden_observation)
