@@ -22,7 +22,7 @@ WIDTH, BATCH, UPDATES, LEARNING_RATE = 64, 256, 800, 2e-3  # about a second; mor
 WEIGHT_DECAY = 0.1
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
 MOST_MODEL_STEPS = 3_000  # of which half are those in which the goal moves most
-COMPARED_STEPS = 1_000  # that may be near to another one: with all of them the search takes seconds
+COMPARED_STEPS = 1_000  # among which the nearest to a step is sought: among all of them that takes seconds
 ORDERS = 4  # in which values of other steps are taken: with one alone, chance widens the intervals
 COLUMN_MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
 # of the held-out loss, for one column in networks that rely on it: noise of fingers adds 0.11 +- 0.01 there and is not

@@ -46,9 +46,8 @@ REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the 
 AGAIN_FROM = REFINE_AT[1]  # environment steps before which no agent is replaced
 POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # catch-up updates of a new agent, in place of the updates of the agent that it replaces
-TRY_LONGER_AT = REFINE_AT[
-    2
-]  # environment steps without any success, after which training episodes end at their time limit only
+# environment steps without any success, after which training episodes end at their time limit only
+TRY_LONGER_AT = REFINE_AT[2]
 Stored = Mapping[str, Array] | None
 Resolve = Callable[[Found], Settings]
 Build = Callable[[Settings, Agent | None, Stored], tuple[Agent, HindsightBuffer, Demonstrations | None]]
