@@ -8,14 +8,18 @@ from hindsight_rl import HER
 pytestmark = pytest.mark.learning
 
 
-@pytest.mark.parametrize(
-    ("task", "matters"), [("Key", {6, 7, 8}), ("Latch", {6}), ("Fuel", {6}), ("Wind", {6, 7}), ("Peg", {6, 7})]
-)
-def test_what_matters_later_is_not_hidden(task, matters):
-    with HER(getattr(push_tasks, task), recipe="default", check=False, seed=0) as model:
+MATTERS = {"Key": {6, 7, 8}, "Latch": {6}, "Fuel": {6}, "Wind": {6, 7}, "Peg": {6, 7}}  # later: columns of each task
+# symmetries are certain after 1,400 steps, so no more is probed: fuel adds 8 +- 2 % to the error then, not 12 +- 3 %
+TOO_SOON = pytest.mark.xfail(strict=True, reason="fuel ends too seldom in so few steps to be seen to matter")
+FEW_STEPS = [pytest.param(task, {"random_steps": 400}, marks=[TOO_SOON] * (task == "Fuel")) for task in MATTERS]
+
+
+@pytest.mark.parametrize(("task", "options"), [*FEW_STEPS, *((task, {}) for task in MATTERS)])
+def test_what_matters_later_is_not_hidden(task, options):
+    with HER(getattr(push_tasks, task), check=False, seed=0, **options) as model:
         while model.trainer.search.is_warm_up:
             model.trainer.learn_from_next_job()
-        assert not matters & set(model.settings.agent_options.hidden_observation)
+        assert not MATTERS[task] & set(model.settings.agent_options.hidden_observation)
 
 
 def test_a_task_with_a_latch_is_learned():

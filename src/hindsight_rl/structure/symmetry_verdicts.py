@@ -19,7 +19,8 @@ from .columns import Units
 from .model import Difference, DisplacementModel, inputs_of
 from .steps import LITTLE, MOSTLY, Steps
 
-# growth of the loss: one wrong sign adds 0.4 to 6, unless that sign hardly matters; true symmetries add up to 0.2
+# growth of the loss, which is at most 0.21 for true symmetries of 46 recorded runs; for false ones it is at least 0.51,
+# unless only walls break them
 SYMMETRY_MARGIN = 0.35
 # times the distance between visited positions: transformed positions may be so far from them; farther, there may be a wall
 UNVISITED = 1.4

@@ -41,7 +41,7 @@ SCALING_EPISODES = 8  # in every second one, random actions are small
 # but too few to be sure of the tool
 MOST_RANDOM_STEPS = 2_000
 MORE_RANDOM_STEPS = 250  # until the structure is inferred again
-PROBING_STEPS = 1_000  # for each object; twice as many if it is uncertain then whether a symmetry holds
+PROBING_STEPS = 1_000  # for each object; at most twice as many while a symmetry is likely, but not certain
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = REFINE_AT[1]  # environment steps before which no agent is replaced
 POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
@@ -163,7 +163,7 @@ class StructureSearch:
         run.drop_jobs()
 
     def _look_at_contacts(self, run: RunState, episodes: Sequence[Episode]) -> None:
-        """Infer the structure from the probing episodes. While it is uncertain whether a symmetry holds, play more of them.
+        """Infer the structure from the probing episodes. While a symmetry is likely, but not certain, play more of them.
 
         That costs fewer steps than to learn without a symmetry that holds.
         """
