@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from ..records.statistics import FLOAT32_ROUNDING, LARGEST_GOAL, SAME_NOISE
+from ..records.statistics import FLOAT32_ROUNDING, LARGEST_GOAL, are_noisy_copies
 from ..task_structure.categories import Categories
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .goal_setters import GoalSetter, find_goal_setters
@@ -28,7 +28,6 @@ TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is tak
 STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
 FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns may equal it by chance
-NOISY_COPY = 0.01  # of the variance of a dimension of the goal, which the noise of a column that shows it may have
 COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
 
 
@@ -321,9 +320,8 @@ def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved)):
         return ()
     errors = np.array([np.square(seen.astype(np.float64) - values[:, None]).mean(0).min() for values in achieved.T])
-    is_shown = errors <= NOISY_COPY * achieved.var(0) + np.square(FLOAT32_ROUNDING * np.abs(achieved).max(0))
-    is_shown |= errors <= SAME_NOISE * errors[is_shown].max(initial=0.0)  # a height hardly varies, and has the same noise
-    missing = np.flatnonzero(~is_shown).tolist()
+    is_equal = errors <= np.square(FLOAT32_ROUNDING * np.abs(achieved).max(0))
+    missing = np.flatnonzero(~(is_equal | are_noisy_copies(errors, achieved.var(0)))).tolist()
     in_other_units = any(np.ptp(achieved[:, k]) > 0 and _are_copies(seen, achieved[:, k]).any() for k in missing)
     return () if in_other_units else tuple(missing)
 

@@ -17,8 +17,21 @@ BOOTSTRAP_SAMPLES = 10_000
 INTERVAL = (0.025, 0.975)  # quantiles of a 95 % interval
 Z_95 = 1.959964  # standard errors above and below a mean in a 95 % interval
 FLOAT32_ROUNDING = 1e-6  # relative to the size of the numbers: float32 rounds to about 1e-7
+NOISY_COPY = 0.01  # of the variance of a dimension of the goal, which the noise of a column that shows it may have
 SAME_NOISE = 2.0  # times the variance of the noise of one column: another one may have the same noise
 LARGEST_GOAL = 2048.0  # times the range of the goals: above it float32 rounds goals to more than 1e-4 of that range
+
+
+def are_noisy_copies(errors: Array, variances: Array, largest_noise: float = NOISY_COPY) -> Array:
+    """Return which dimensions of a goal are shown by the column nearest to them, up to little noise, (g,) bool.
+
+    A dimension that hardly varies, as the height of what lies on a table, may have the noise of the others.
+
+    errors: mean squared difference between each dimension and its nearest column, (g,). variances: of the dimensions, (g,).
+    largest_noise: fraction of the variance.
+    """
+    are_near = errors < largest_noise * variances
+    return np.asarray(are_near | (errors <= SAME_NOISE * errors[are_near].max(initial=0.0)))
 
 
 def wilson_interval(successes: int, episodes: int) -> tuple[float, float]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..records import Array
-from ..records.statistics import FLOAT32_ROUNDING, SAME_NOISE
+from ..records.statistics import FLOAT32_ROUNDING, NOISY_COPY, are_noisy_copies
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import HARDLY, ROUNDED, Steps, with_unit_norm
+from .steps import ROUNDED, Steps, with_unit_norm
 
 SAMPLED = 64  # rows that are compared first: most pairs of columns fail on them already
 LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
@@ -57,11 +57,10 @@ class ColumnDifference:
     right: int
 
 
-def find_goal_copies(steps: Steps, largest_noise: float = HARDLY) -> GoalCopies:
+def find_goal_copies(steps: Steps, largest_noise: float = NOISY_COPY) -> GoalCopies:
     """Find the columns that equal a dimension of the achieved goal before and after every step, or differ by little noise.
 
-    largest_noise: fraction of the variance of a dimension of the goal; 0 for exact copies only. A dimension that hardly
-        varies, as the height of what lies on a table, is read with the noise of the others.
+    largest_noise: see `are_noisy_copies`; 0 for exact copies only.
 
     A column that never varies is a copy only if some other dimension of the goal has a copy that varies: two constants
     may be equal by accident.
@@ -72,8 +71,7 @@ def find_goal_copies(steps: Steps, largest_noise: float = HARDLY) -> GoalCopies:
     rounding = FLOAT32_ROUNDING * float(np.abs(achieved).max())
     errors = np.stack([np.square(seen - values[:, None]).mean(0) for values in achieved.T])  # (goal size, columns)
     nearest, least = errors.argmin(1), errors.min(1)
-    is_noisy = least < largest_noise * achieved.var(0)
-    is_noisy |= least <= SAME_NOISE * least[is_noisy].max(initial=0.0)
+    is_noisy = are_noisy_copies(least, achieved.var(0), largest_noise)
     for k, values in enumerate(achieved.T):
         equal = np.flatnonzero(np.abs(seen - values[:, None]).max(0) <= rounding)
         columns.append(int(equal[0]) if len(equal) else int(nearest[k]) if is_noisy[k] else None)
