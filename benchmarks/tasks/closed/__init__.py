@@ -5,6 +5,7 @@ A closed task that was looked at becomes open and is replaced.
 
 from ..task import Task
 from . import angles, bodies, discrete, fragile, grasp, hit, later, objects, obstacles, plants, pull, push, rewards, units
+from .third import TASKS as THIRD
 
 _MODULES = (obstacles, fragile, push, pull, grasp, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
-TASKS: tuple[Task, ...] = tuple(task for module in _MODULES for task in module.TASKS)
+TASKS: tuple[Task, ...] = (*(task for module in _MODULES for task in module.TASKS), *THIRD)

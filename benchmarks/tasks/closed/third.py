@@ -1,0 +1,572 @@
+"""Eight more tasks, of eight families."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from ..task import Task
+from .spaces import goal_space, real
+
+
+class _Sparse(gymnasium.Env):
+    """A step has the reward `at_goal` if the goal is met, else one less."""
+
+    near, at_goal = 0.05, 0.0
+    action_space: spaces.Box
+    goal: Any
+
+    def __init__(self, n_observed: int, n_goal: int, actions: spaces.Box, dtype: Any = np.float64) -> None:
+        self.observation_space = goal_space(real(n_observed, dtype=dtype), real(n_goal, dtype=dtype))
+        self.action_space, self.dtype = actions, dtype
+
+    def _observe(self) -> dict[str, Any]:
+        parts = {"observation": self.sensors(), "achieved_goal": self.reached(), "desired_goal": self.goal}
+        return {key: np.array(part, self.dtype) for key, part in parts.items()}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.begin(self.np_random.uniform)
+        return self._observe(), {}
+
+    def step(self, action: Any) -> Any:
+        self.move(np.clip(np.asarray(action, np.float64), self.action_space.low, self.action_space.high))
+        observation = self._observe()
+        achieved, goal = observation["achieved_goal"], observation["desired_goal"]
+        reward = float(self.compute_reward(achieved, goal, {}))
+        return observation, reward, self.is_over(), False, {"is_success": bool(self.is_met(achieved, goal))}
+
+    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
+        return self.is_met(achieved_goal, desired_goal).astype(np.float64) - 1 + self.at_goal
+
+    def begin(self, draw: Any) -> None:
+        raise NotImplementedError
+
+    def move(self, action: Any) -> None:
+        raise NotImplementedError
+
+    def sensors(self) -> Any:
+        raise NotImplementedError
+
+    def reached(self) -> Any:
+        raise NotImplementedError
+
+    def is_met(self, achieved: Any, goal: Any) -> Any:
+        return np.linalg.norm(achieved - goal, axis=-1) <= self.near
+
+    def is_over(self) -> bool:
+        return False
+
+
+def _unit(angle: Any) -> Any:
+    return np.array([np.cos(angle), np.sin(angle)])
+
+
+def _wrapped(angle: Any) -> Any:
+    return (angle + np.pi) % (2 * np.pi) - np.pi
+
+
+def _scaled(step: Any, limit: float) -> Any:
+    """Return a step as an action, at most of length 1."""
+    return step / max(limit, float(np.linalg.norm(step)))
+
+
+class PaddleBarrel(_Sparse):
+    """A straight paddle that moves and turns in a plane pushes a round barrel, which slides on until friction stops it."""
+
+    half, contact, friction = 0.15, 0.07, 0.012
+
+    def __init__(self) -> None:
+        super().__init__(11, 2, real(3, -1, 1))
+
+    def begin(self, draw: Any) -> None:
+        self.barrel = self.goal = draw(-0.3, 0.3, 2)
+        while np.linalg.norm(self.goal - self.barrel) < 0.15:
+            self.goal = draw(-0.4, 0.4, 2)
+        self.paddle, self.angle = self.barrel + 0.27 * _unit(draw(-np.pi, np.pi)), draw(-np.pi, np.pi)
+        self.velocity, self.spin, self.slide = np.zeros(2), 0.0, np.zeros(2)
+
+    def move(self, action: Any) -> None:
+        self.velocity, self.spin = 0.5 * self.velocity + 0.025 * action[:2], 0.2 * action[2]
+        pushed = np.zeros(2)
+        for _ in range(2):
+            self.paddle, self.angle = self.paddle + self.velocity / 2, self.angle + self.spin / 2
+            along = _unit(self.angle)
+            gap = self.barrel + pushed - self.paddle
+            gap = gap - np.clip(gap @ along, -self.half, self.half) * along  # to the nearest point of the paddle
+            distance = max(float(np.linalg.norm(gap)), 1e-9)
+            pushed = pushed + gap / distance * max(0.0, self.contact - distance)
+        if pushed.any():
+            self.slide = pushed
+        else:
+            speed = max(float(np.linalg.norm(self.slide)), 1e-9)
+            self.slide = self.slide * max(0.0, 1 - self.friction / speed)
+        self.barrel = self.barrel + self.slide
+
+    def sensors(self) -> Any:
+        return [*self.velocity, self.spin, *_unit(self.angle), *self.slide, *self.paddle, *self.barrel]
+
+    def reached(self) -> Any:
+        return self.barrel
+
+
+def paddle_script() -> Any:
+    def act(observation: Any) -> Any:
+        seen, barrel = observation["observation"], observation["achieved_goal"]
+        velocity, slide, paddle = seen[:2], seen[5:7], seen[7:9]
+        way = observation["desired_goal"] - barrel
+        missing = way - slide * np.linalg.norm(slide) / 2 / PaddleBarrel.friction
+        distance = float(np.linalg.norm(way))
+        ahead = way / max(distance, 1e-9)
+        side = np.array([-ahead[1], ahead[0]])
+        turn = _wrapped(2 * (np.arctan2(side[1], side[0]) - np.arctan2(seen[4], seen[3]))) / 2
+        gap = paddle - barrel
+        along, across = gap @ ahead, gap @ side
+        if distance < 0.02 or np.linalg.norm(missing) < 0.03 or (slide @ ahead > 0 > missing @ ahead):
+            wish, turn = np.zeros(2), 0.0  # it is there, or slides there
+        elif along < -0.04 and abs(across) < 0.05 and abs(turn) < 0.25:
+            free = max(0.0, -along - PaddleBarrel.contact)
+            wish = ahead * min(0.05, 0.25 * distance + 0.5 * free) - 0.3 * across * side
+        else:  # on a circle round the barrel, until it is behind it
+            angle = np.arctan2(gap[1], gap[0])
+            rest = _wrapped(np.arctan2(-ahead[1], -ahead[0]) - angle)
+            is_near = np.linalg.norm(gap) < 0.22
+            wish = barrel + 0.26 * _unit(angle + (0 if is_near else np.clip(rest, -0.4, 0.4))) - paddle
+            turn = 0.0 if is_near else turn
+            wish = 0.05 * _scaled(wish, 0.05)
+        return np.clip([*(wish - 0.5 * velocity) / 0.025, turn / 0.2], -1, 1).astype(np.float32)
+
+    return act
+
+
+class CrankValve(_Sparse):
+    """A hand takes the crank of a valve and turns it, up to one and a half times around, to a wished opening."""
+
+    near, radius, full, reach = 0.06, 0.12, 3 * np.pi, 0.06
+
+    def __init__(self) -> None:
+        super().__init__(8, 1, real(3, -1, 1), np.float32)
+
+    def begin(self, draw: Any) -> None:
+        self.axle, self.angle, self.turned = draw(-0.1, 0.1, 2), draw(0, self.full), 0.0
+        self.goal = self.reached()
+        while abs(self.goal[0] - self.angle / self.full) < 0.15:
+            self.goal = draw(0, 1, 1)
+        self.hand = self._crank() + draw(0.08, 0.2) * _unit(draw(-np.pi, np.pi))
+        self.is_held, self.pressure = False, draw(2.5, 3.5)
+
+    def _crank(self) -> Any:
+        return self.axle + self.radius * _unit(self.angle)
+
+    def move(self, action: Any) -> None:
+        before, step = self._crank(), 0.05 * action[:2]
+        self.is_held = bool(action[2] > 0 and np.linalg.norm(self.hand - before) < self.reach)
+        self.pressure += 0.02 * self.np_random.normal()
+        self.turned = 0.0
+        if self.is_held:
+            wish = self.angle + step @ [-np.sin(self.angle), np.cos(self.angle)] / self.radius
+            wish = float(np.clip(wish, 0, self.full))
+            self.turned, self.angle = wish - self.angle, wish
+            step = self._crank() - before
+        self.hand = np.clip(self.hand + step, -0.5, 0.5)
+
+    def sensors(self) -> Any:
+        return [self.angle / 2 / np.pi, self.turned, *self._crank(), self.pressure, float(self.is_held), *self.hand]
+
+    def reached(self) -> Any:
+        return np.array([self.angle / self.full])
+
+
+def crank_script() -> Any:
+    def act(observation: Any) -> Any:
+        seen = observation["observation"]
+        gap = seen[2:4] - seen[6:8]
+        if np.linalg.norm(gap) > 0.7 * CrankValve.reach:
+            return np.array([*_scaled(gap, 0.05), -1], np.float32)
+        angle = 2 * np.pi * seen[0]
+        arc = CrankValve.radius * (observation["desired_goal"][0] * CrankValve.full - angle)
+        return np.array([*np.array([-np.sin(angle), np.cos(angle)]) * np.clip(arc / 0.05, -1, 1), 1], np.float32)
+
+    return act
+
+
+class SuctionTile(_Sparse):
+    """A suction cup lifts a flat tile, which it holds while the pump runs and the vacuum is strong enough, to a place."""
+
+    seal, holds, deepest = 0.05, 0.4, -60.0  # metres from the middle; vacuum of 1 that carries the tile; kPa
+
+    def __init__(self) -> None:
+        super().__init__(15, 3, real(4, -1, 1))
+
+    def begin(self, draw: Any) -> None:
+        self.tile = self.goal = np.array([*draw(-0.2, 0.2, 2), 0.0])
+        while np.linalg.norm(self.goal - self.tile) < 0.12:
+            self.goal = np.array([*draw(-0.25, 0.25, 2), draw(0.05, 0.25) if draw(0, 1) < 0.5 else 0.0])
+        self.cup = self.tile + np.array([*draw(-0.1, 0.1, 2), draw(0.03, 0.12)])
+        self.velocity, self.vacuum, self.fall, self.yaw = np.zeros(3), 0.0, 0.0, draw(-np.pi, np.pi)
+
+    def move(self, action: Any) -> None:
+        gap = self.tile - self.cup
+        is_sealed = np.linalg.norm(gap[:2]) < self.seal and abs(gap[2]) < 0.025
+        if action[3] > 0:
+            self.vacuum = min(1.0, self.vacuum + 0.3) if is_sealed else 0.1
+        else:
+            self.vacuum = max(0.0, self.vacuum - 0.2)
+        before = self.cup
+        self.cup = np.clip(before + 0.045 * action[:3], [-0.4, -0.4, 0], [0.4, 0.4, 0.35])
+        self.velocity = self.cup - before
+        if is_sealed and self.vacuum >= self.holds:
+            self.tile, self.fall = self.tile + self.velocity, 0.0
+        else:
+            self.fall += 0.01
+        self.tile[2] = max(0.0, self.tile[2] - self.fall)
+        self.fall *= self.tile[2] > 0
+
+    def sensors(self) -> Any:
+        gap = self.tile - self.cup
+        return [*self.cup, *gap, *_unit(self.yaw), self.deepest * self.vacuum, *self.velocity, *self.tile]
+
+    def reached(self) -> Any:
+        return self.tile
+
+
+def suction_script() -> Any:
+    def act(observation: Any) -> Any:
+        seen = observation["observation"]
+        gap, vacuum = seen[3:6], seen[8] / SuctionTile.deepest
+        if np.linalg.norm(gap[:2]) > 0.03:
+            return np.array([*np.clip(gap[:2] / 0.045, -1, 1), 0, -1], np.float32)
+        if abs(gap[2]) > 0.015:
+            return np.array([0, 0, np.clip(gap[2] / 0.045, -1, 1), -1], np.float32)
+        wish = observation["desired_goal"] - observation["achieved_goal"]
+        return np.array([*np.clip(wish / 0.045, -1, 1) * (vacuum >= SuctionTile.holds), 1], np.float32)
+
+    return act
+
+
+class FaderPanel(_Sparse):
+    """A finger drags two faders of a panel to levels and leaves the lamp of a switch on or off, as wished."""
+
+    columns, switch, touch = (-0.15, 0.05), np.array([0.22, 0.0]), 0.06
+
+    def __init__(self) -> None:
+        super().__init__(7, 3, real(3, -1, 1))
+
+    def begin(self, draw: Any) -> None:
+        self.levels, self.lamp = draw(0, 1, 2), float(draw(0, 1) < 0.5)
+        self.goal = np.array(self.reached())
+        self.goal[2] = float(draw(0, 1) < 0.5)
+        while np.abs(self.goal[:2] - self.levels).max() < 0.3:
+            self.goal[:2] = np.where(draw(0, 1, 2) < 0.6, draw(0, 1, 2), self.levels)
+        self.finger, self.held, self.is_pressed, self.volts = draw(-0.25, 0.25, 2), -1, False, draw(225, 235)
+
+    def _knob(self, index: int) -> Any:
+        return np.array([self.columns[index], 0.4 * self.levels[index] - 0.2])
+
+    def move(self, action: Any) -> None:
+        is_new, self.is_pressed = not self.is_pressed, bool(action[2] > 0)
+        self.volts += 0.3 * self.np_random.normal()
+        if not self.is_pressed:
+            self.held = -1
+        elif self.held < 0:
+            near = [index for index in range(2) if np.linalg.norm(self.finger - self._knob(index)) < self.touch]
+            self.held = near[0] if near else -1
+            if is_new and np.linalg.norm(self.finger - self.switch) < self.touch:
+                self.lamp = 1 - self.lamp
+        step = 0.06 * action[:2]
+        if self.held >= 0:  # the finger stays on the knob
+            before = self._knob(self.held)
+            self.levels[self.held] = np.clip(self.levels[self.held] + step[1] / 0.4, 0, 1)
+            step = self._knob(self.held) - before
+        self.finger = np.clip(self.finger + step, -0.3, 0.3)
+
+    def sensors(self) -> Any:
+        return [self.lamp, *self.finger, self.volts, *self.levels, float(self.is_pressed)]
+
+    def reached(self) -> Any:
+        return [*self.levels, self.lamp]
+
+    def is_met(self, achieved: Any, goal: Any) -> Any:
+        return (np.abs(achieved - goal) <= [0.1, 0.1, 0.5]).all(-1)
+
+
+def fader_script() -> Any:
+    def act(observation: Any) -> Any:
+        seen, wish = observation["observation"], observation["desired_goal"] - observation["achieved_goal"]
+        finger, is_pressed = seen[1:3], seen[6] > 0
+        for index in range(2):
+            gap = np.array([FaderPanel.columns[index], 0.4 * seen[4 + index] - 0.2]) - finger
+            if abs(wish[index]) > 0.05 and np.linalg.norm(gap) < 0.8 * FaderPanel.touch:
+                return np.array([0, np.clip(0.4 * wish[index] / 0.06, -1, 1), 1], np.float32)
+            if abs(wish[index]) > 0.05:
+                return np.array([*_scaled(gap, 0.06), -1], np.float32)
+        gap = FaderPanel.switch - finger
+        if abs(wish[2]) < 0.5:
+            return np.array([0, 0, -1], np.float32)
+        is_there = np.linalg.norm(gap) < 0.8 * FaderPanel.touch and not is_pressed
+        return np.array([*_scaled(gap, 0.06), 1 if is_there else -1], np.float32)
+
+    return act
+
+
+class SlopePutt(_Sparse):
+    """A putter that stays on the left hits a ball on a sloping green, where it rolls in a curve until friction stops it."""
+
+    near, contact, slope, friction = 0.1, 0.07, 0.0015, 0.004
+
+    def __init__(self) -> None:
+        super().__init__(8, 2, real(2, -1, 1))
+
+    def begin(self, draw: Any) -> None:
+        self.ball = np.array([-0.35, 0.0]) + draw(-0.06, 0.06, 2)
+        self.putter = np.array([draw(-0.65, -0.5), draw(-0.12, 0.12)])
+        self.goal = draw([0.05, -0.3], [0.5, 0.25])
+        self.velocity, self.roll = np.zeros(2), np.zeros(2)
+
+    def move(self, action: Any) -> None:
+        before = self.putter
+        self.velocity = 0.5 * self.velocity + 0.06 * action
+        for part in range(1, 5):  # a contact lies anywhere in a step
+            self.putter = np.clip(before + part / 4 * self.velocity, [-0.9, -0.5], [-0.2, 0.5])
+            gap = self.ball - self.putter
+            distance = max(float(np.linalg.norm(gap)), 1e-9)
+            if distance < self.contact:
+                ahead = gap / distance
+                self.roll = self.roll + max(0.0, float((self.velocity - self.roll) @ ahead)) * ahead
+                self.ball = self.putter + self.contact * ahead
+            self.ball = self.ball + self.roll / 4
+        self.velocity = self.putter - before
+        self.roll = rolled(self.roll)
+
+    def sensors(self) -> Any:
+        return [*self.putter, *self.ball, *self.velocity, *self.roll]
+
+    def reached(self) -> Any:
+        return self.ball
+
+
+def rolled(roll: Any) -> Any:
+    """Return the velocity of a ball on the green after a step."""
+    speed = float(np.hypot(*roll))
+    if speed <= SlopePutt.friction:
+        return np.zeros(2)
+    return roll * (1 - SlopePutt.friction / speed) - [0.0, SlopePutt.slope]
+
+
+def aimed(way: Any) -> Any:
+    """Return the velocity that a ball needs to roll to rest after a way, by shooting again and again."""
+    speed = np.sqrt(2 * SlopePutt.friction / max(float(np.linalg.norm(way)), 1e-9)) * way
+    for _ in range(8):
+        end, roll = np.zeros(2), speed
+        while roll.any():
+            end, roll = end + roll, rolled(roll)
+        speed = speed + 0.06 * (way - end)
+    return speed
+
+
+def putt_script() -> Any:
+    aim: Any = None
+
+    def act(observation: Any) -> Any:
+        nonlocal aim
+        putter, ball, velocity, roll = observation["observation"].reshape(4, 2)
+        if roll.any():
+            aim = None
+            return np.clip(-0.5 * velocity / 0.06, -1, 1).astype(np.float32)
+        aim = aimed(observation["desired_goal"] - ball) if aim is None else aim
+        speed = float(np.linalg.norm(aim))
+        ahead, gap = aim / max(speed, 1e-9), putter - ball
+        along = gap @ ahead
+        across = gap - along * ahead
+        is_swinging = np.linalg.norm(across) < 0.004 and along < 0
+        if is_swinging and (velocity @ ahead > 0.02 or along < -0.25):
+            wish = aim - across
+        else:
+            wish = 0.5 * (ball - 0.27 * ahead - putter)
+        return _scaled((wish - 0.5 * velocity) / 0.06, 1.0).astype(np.float32)
+
+    return act
+
+
+class MagnetRod(_Sparse):
+    """A hand with a short reach takes a rod with a magnet at its end and draws a steel plate to a place with it."""
+
+    reach, length = 0.08, 0.3
+
+    def __init__(self) -> None:
+        super().__init__(9, 2, real(3, -1, 1), np.float32)
+
+    def begin(self, draw: Any) -> None:
+        self.rod = np.array([draw(-0.3, -0.05), draw(-0.2, 0.2)])  # its handle
+        self.plate = self.goal = np.array([draw(0.2, 0.4), draw(-0.25, 0.25)])
+        while np.linalg.norm(self.goal - self.plate) < 0.12:
+            self.goal = draw([0.0, -0.3], [0.42, 0.3])
+        self.hand = self.rod + draw(0.08, 0.2) * _unit(draw(-np.pi, np.pi))
+        self.is_closed, self.is_held, self.volts = 0.0, 0.0, draw(11.5, 12.5)
+
+    def _to_plate(self) -> float:
+        return float(np.linalg.norm(self.rod + np.array([self.length, 0]) - self.plate))
+
+    def move(self, action: Any) -> None:
+        self.volts -= 0.005
+        self.is_closed = float(action[2] > 0)
+        self.is_held = self.is_closed * float(np.linalg.norm(self.hand - self.rod) < self.reach)
+        before = self.hand
+        self.hand = np.clip(before + 0.05 * action[:2], [-0.5, -0.4], [0.15, 0.4])
+        if self.is_held:
+            if self._to_plate() < self.reach:
+                self.plate = self.plate + self.hand - before
+            self.rod = self.rod + self.hand - before
+
+    def sensors(self) -> Any:
+        field = 1 / (1 + (self._to_plate() / self.reach) ** 2)  # of a sensor beside the magnet
+        return [*self.hand, self.is_closed, *self.plate, self.volts, *self.rod, field]
+
+    def reached(self) -> Any:
+        return self.plate
+
+
+def rod_script() -> Any:
+    def act(observation: Any) -> Any:
+        seen = observation["observation"]
+        hand, plate, rod = seen[:2], seen[3:5], seen[6:8]
+        if np.linalg.norm(rod - hand) > 0.7 * MagnetRod.reach:
+            return np.array([*_scaled(rod - hand, 0.05), -1], np.float32)
+        gap = plate - rod - [MagnetRod.length, 0]
+        step = observation["desired_goal"] - plate if seen[8] > 0.5 else gap  # the plate hangs at the magnet
+        return np.array([*_scaled(step, 0.05), 1], np.float32)
+
+    return act
+
+
+class CaveDiver(_Sparse):
+    """A small submarine with a propeller and a slow ballast pump dives through a cave, and a touch of rock breaks it."""
+
+    near, hull = 0.1, 0.04
+    along = np.array([0.0, 0.5, 0.75, 0.95, 1.25, 1.45, 2.0])
+    floor = np.array([-0.9, -0.9, -0.5, -0.5, -0.9, -0.9, -0.8])
+    roof = np.array([0.0, 0.0, 0.0, -0.05, -0.45, -0.2, 0.0])
+
+    def __init__(self) -> None:
+        super().__init__(8, 2, real(2, -1, 1))
+
+    def room(self, at: Any) -> tuple[float, float]:
+        """Return the distances to the roof and to the floor."""
+        return float(np.interp(at[0], self.along, self.roof) - at[1]), float(
+            at[1] - np.interp(at[0], self.along, self.floor)
+        )
+
+    def begin(self, draw: Any) -> None:
+        self.at, self.goal = self._free(draw), self._free(draw)
+        while np.linalg.norm(self.goal - self.at) < 0.35:
+            self.goal = self._free(draw)
+        self.velocity, self.ballast, self.warmth = np.zeros(2), 0.0, draw(8, 12)
+
+    def _free(self, draw: Any) -> Any:
+        while True:
+            at = draw([0.15, -0.9], [1.85, 0.0])
+            if min(min(self.room((at[0] + aside, at[1]))) for aside in (-0.1, 0, 0.1)) > 0.16:
+                return at
+
+    def move(self, action: Any) -> None:
+        self.ballast = float(np.clip(self.ballast + 0.3 * action[1], -1, 1))
+        self.velocity = 0.75 * self.velocity + 0.022 * np.array([action[0], self.ballast])
+        self.at = self.at + self.velocity
+        self.warmth += 0.05 * self.np_random.normal()
+
+    def is_over(self) -> bool:
+        return bool(min(*self.room(self.at), self.at[0], 2 - self.at[0]) < self.hull)
+
+    def sensors(self) -> Any:
+        up, down = self.room(self.at)
+        return [up, self.velocity[0], self.at[0], self.ballast, down, self.warmth, self.at[1], self.velocity[1]]
+
+    def reached(self) -> Any:
+        return self.at
+
+
+def dive_script() -> Any:
+    def act(observation: Any) -> Any:
+        _, speed, x, ballast, _, _, y, sink = observation["observation"]
+        goal = observation["desired_goal"]
+        ahead = x + np.clip(goal[0] - x, -0.15, 0.15)
+        middle = (
+            np.interp(ahead, CaveDiver.along, CaveDiver.roof) + np.interp(ahead, CaveDiver.along, CaveDiver.floor)
+        ) / 2
+        to_y = (goal[1] if abs(goal[0] - x) < 0.15 else middle) - y
+        forward = np.clip(0.25 * (goal[0] - x), -0.06, 0.06) * max(0.1, 1 - abs(to_y) / 0.2)
+        pump = (np.clip(0.15 * to_y, -0.06, 0.06) - 0.75 * sink) / 0.022
+        action = [(forward - 0.75 * speed) / 0.022, (np.clip(pump, -1, 1) - ballast) / 0.3]
+        return np.clip(action, -1, 1).astype(np.float32)
+
+    return act
+
+
+class WaferPose(_Sparse):
+    """A vacuum tool brings a wafer to a place in millimetres and turns it to a heading; success gives 1, all else 0."""
+
+    near, at_goal, reach = 12.0, 1.0, 18.0  # millimetres
+    slack = np.cos(0.25)  # of the heading
+
+    def __init__(self) -> None:
+        most = np.array([15, 15, 20], np.float32)  # millimetres and degrees in a step
+        actions = spaces.Box(np.append(-most, np.float32(0)), np.append(most, np.float32(1)), dtype=np.float32)
+        super().__init__(10, 4, actions, np.float32)
+
+    def begin(self, draw: Any) -> None:
+        self.wafer, self.heading, self.angle = draw(-100, 100, 2), draw(-np.pi, np.pi), draw(-np.pi, np.pi)
+        place = self.wafer
+        while np.linalg.norm(place - self.wafer) < 40:
+            place = draw(-120, 120, 2)
+        self.goal = np.array([*place, *_unit(draw(-np.pi, np.pi))])
+        self.tool = self.wafer + draw(25, 60) * _unit(draw(-np.pi, np.pi))
+        self.vacuum, self.warmth = 0.0, draw(20, 24)
+
+    def move(self, action: Any) -> None:
+        is_held = action[3] > 0.5 and np.linalg.norm(self.wafer - self.tool) < self.reach
+        self.vacuum, before = (0.8 if is_held else 0.1) * float(action[3] > 0.5), self.tool
+        turn = np.radians(action[2])
+        self.tool, self.angle = np.clip(before + action[:2], -170, 170), self.angle + turn
+        if is_held:
+            self.wafer, self.heading = self.wafer + self.tool - before, self.heading + turn
+        self.warmth += 0.05 * self.np_random.normal()
+
+    def sensors(self) -> Any:
+        cosine, sine = _unit(self.angle)
+        own_cosine, own_sine = _unit(self.heading)
+        first = [sine, self.wafer[1], self.vacuum, self.tool[0], own_cosine]
+        return [*first, self.warmth, self.tool[1], cosine, self.wafer[0], own_sine]
+
+    def reached(self) -> Any:
+        return [*self.wafer, *_unit(self.heading)]
+
+    def is_met(self, achieved: Any, goal: Any) -> Any:
+        is_placed = np.linalg.norm((achieved - goal)[..., :2], axis=-1) <= self.near
+        return is_placed & ((achieved * goal)[..., 2:].sum(-1) >= self.slack)
+
+
+def wafer_script() -> Any:
+    def act(observation: Any) -> Any:
+        seen, goal = observation["observation"], observation["desired_goal"]
+        tool, wafer = seen[[3, 6]], seen[[8, 1]]
+        if np.linalg.norm(wafer - tool) > 0.7 * WaferPose.reach:
+            return np.array([*15 * _scaled(wafer - tool, 15), 0, 0], np.float32)
+        turn = np.degrees(_wrapped(np.arctan2(goal[3], goal[2]) - np.arctan2(seen[9], seen[4])))
+        return np.array([*15 * _scaled(goal[:2] - wafer, 15), np.clip(turn, -20, 20), 1], np.float32)
+
+    return act
+
+
+TASKS = (
+    Task("PaddleBarrel-v0", "push", "closed", PaddleBarrel, 80, paddle_script),
+    Task("CrankValve-v0", "pull", "closed", CrankValve, 60, crank_script),
+    Task("SuctionTile-v0", "grasp", "closed", SuctionTile, 50, suction_script),
+    Task("FaderPanel-v0", "several-objects", "closed", FaderPanel, 60, fader_script),
+    Task("SlopePutt-v0", "hit", "closed", SlopePutt, 50, putt_script),
+    Task("MagnetRod-v0", "later", "closed", MagnetRod, 60, rod_script),
+    Task("CaveDiver-v0", "fragile", "closed", CaveDiver, 80, dive_script),
+    Task("WaferPose-v0", "units", "closed", WaferPose, 50, wafer_script),
+)
