@@ -9,7 +9,6 @@ from hindsight_rl.structure.contact import (
     Contact,
     _nearest_columns,
     find_positions,
-    in_order_of_motion,
     measure_contact,
 )
 from hindsight_rl.structure.steps import Steps
@@ -51,19 +50,6 @@ def test_contact_at_no_distance_has_the_tolerance_of_a_usual_step():
     contact = measure_contact(steps, (0,), (1,))
     assert contact.distances == (1, 1, 1)
     assert contact.subgoal(Units.same(2)).tolerance == 0.75
-
-
-def test_the_object_moves_along_with_the_columns_of_the_tool_in_their_order():
-    """Three columns move at random, and the object along with the last two, crosswise. In a third of the steps it rests."""
-    rng = np.random.default_rng(0)
-    moves = rng.uniform(-1, 1, (90, 3))
-    pushed = np.where(np.arange(90)[:, None] % 3 == 0, 0.0, moves[:, [2, 1]])
-    seen, achieved = (each.cumsum(0) for each in (moves, pushed))
-    goal = rng.uniform(-5, 5, (3, 2))[np.repeat(np.arange(3), 30)]
-    steps = Steps(seen - moves, moves, seen, achieved - pushed, achieved, goal, np.repeat(np.arange(3), 30))
-    assert in_order_of_motion(steps, (1, 2)) == (2, 1)
-    assert in_order_of_motion(steps, (2, 1)) == (2, 1)
-    assert in_order_of_motion(steps, (0, 1)) == (0, 1)  # one axis fits in this order, and none in the other
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])

@@ -9,7 +9,7 @@ from two_objects import COLUMNS, SPEC, THRESHOLD, TwoObjects, compute_reward
 
 from hindsight_rl.records import Episode
 from hindsight_rl.rollout.plans import ProbingActor
-from hindsight_rl.structure import Contact, explain_missing, infer, infer_structure, plan_probing
+from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.contact import ObjectSequence, count_moved, find_onsets
 from hindsight_rl.structure.parts import find_workspace
 from hindsight_rl.structure.steps import Steps
@@ -64,22 +64,6 @@ def test_the_tool_and_both_objects_are_found(inferred):
     for contact in structure.sequence.contacts:
         assert contact.distances[1] == pytest.approx(RADIUS, abs=0.03)
     assert min(count_moved(Steps.from_episodes(probing), structure.parts.objects)) >= 0.4 * len(probing)
-
-
-def test_probing_shows_that_the_axes_of_the_tool_were_confused(monkeypatch):
-    world = TwoObjects(0)
-    episodes = play(world, 40, repeated_random_actions(1))
-    found = infer_structure(episodes, SPEC)
-    contacts = tuple(replace(contact, tool=contact.tool[::-1]) for contact in found.sequence.contacts)
-    confused = replace(found.sequence, contacts=contacts)
-    probing = probe(world, found, confused)
-    look = infer._look_for_contact
-    monkeypatch.setattr(infer, "_look_for_contact", lambda *words: (look(*words)[0], confused, ()))
-    corrected = infer_structure(episodes, SPEC, probing)
-    assert corrected.has_confused_axes
-    assert corrected.sequence.contacts[0].tool == COLUMNS["tool"]
-    monkeypatch.setattr(infer, "_look_for_contact", look)
-    assert not infer_structure(episodes, SPEC, probing).has_confused_axes
 
 
 def test_each_object_has_a_subgoal(inferred):

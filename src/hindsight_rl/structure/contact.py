@@ -5,9 +5,10 @@ If one tool moves several objects, this module also finds the order in which the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations, product
+from itertools import product
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, GoalCopies, Units, find_delayed_columns, find_differences, listed
 from .controlled import ControlledColumns
 from .parts import AT_REST, POSITION_SIZES, Dimensions, Parts
-from .steps import ALIKE, HARDLY, LITTLE, MOSTLY, ROUNDED, Steps, correlations, regress, standardize
+from .steps import ALIKE, ERROR_RATE, HARDLY, MOSTLY, ROUNDED, Steps, regress, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
@@ -82,21 +83,7 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
     if len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return None
     positions = find_positions(steps, [column for column in controlled.columns if units.is_known[column]])
-    tool = _nearest_columns(steps, onsets, positions)
-    return None if tool is None else in_order_of_motion(steps, tool)
-
-
-def in_order_of_motion(steps: Steps, tool: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the tool's columns in another order if the object clearly moves along with them in that order.
-
-    Distances alone may confuse axes where objects start in a narrow range.
-    """
-    is_moving = steps.moved > HARDLY * steps.goal_std
-    along = correlations(steps.change[is_moving][:, tool], steps.displacement[is_moving].T)  # (axes, axes)
-    axes = range(len(tool))
-    best = max(permutations(axes), key=lambda order: along[order, axes].sum())
-    is_clear = along[best, axes].min() >= LITTLE and along[best, axes].sum() > np.trace(along) + MOSTLY
-    return tuple(tool[i] for i in best) if is_clear else tool
+    return _nearest_columns(steps, onsets, positions)
 
 
 def guess_tools(
@@ -227,10 +214,12 @@ def _third(pair: tuple[int, int], differences: Sequence[ColumnDifference]) -> in
 
 
 def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> tuple[int, ...] | None:
-    """Return one column for each dimension of the goal: together they are nearest to it at onsets, relative to other steps.
+    """Return one column for each dimension of the goal, the tool; None if the steps do not show it for certain.
 
-    None unless they are near, stand out from others, and no others are so seldom as near while the object rests. Distances
-    are root mean squares, so that one onset far from the columns counts much.
+    While the object rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these
+    steps. If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most
+    (m e)^-n; by chance it is 1. That of the tool must be 1 / ERROR_RATE times that of the next best columns, and as many
+    times that of chance for each choice of columns that is compared.
     """
     seen = steps.next_observation[:, list(positions), None]
     gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
@@ -238,20 +227,19 @@ def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> t
     counts = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_TOOLS]
     if not counts:
         return None
-    near = near[:, : counts[-1]]
     at_rest = np.flatnonzero(steps.moved < AT_REST * steps.goal_std)
-    ranked = []
-    for chosen in product(*near.tolist()):
+    ranked = []  # by the logarithm of the likelihood
+    for chosen in product(*near[:, : counts[-1]].tolist()):
         if len(set(chosen)) == len(chosen):
             square = gap[:, chosen, range(len(chosen))].sum(1)
-            ratio = float(np.sqrt(square[onsets].mean() / max(square.mean(), ROUNDED**2)))
-            ranked.append((ratio, float((square[at_rest, None] < square[onsets]).mean()), chosen))
-    ranked.sort()
-    lead = 1 + MOSTLY / (len(onsets) - 1)  # the next best must be farther: 1.5 times with two onsets, 1.25 with three
-    if not ranked or ranked[0][0] > MOSTLY or (len(ranked) > 1 and ranked[1][0] < lead * ranked[0][0]):
+            n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
+            ranked.append((-len(onsets) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest)))), chosen))
+    if not ranked:
         return None
-    is_seldom_near = ranked[0][1] <= min(nearer_at_rest for _, nearer_at_rest, _ in ranked)
-    return tuple(positions[i] for i in ranked[0][2]) if is_seldom_near else None
+    (most, tool), *others = sorted(ranked, reverse=True)
+    others_or_chance = max(math.log(len(ranked)), *(likelihood for likelihood, _ in others), 0.0)
+    is_certain = most >= others_or_chance + math.log(1 / ERROR_RATE)
+    return tuple(positions[i] for i in tool) if is_certain else None
 
 
 @dataclass(frozen=True)

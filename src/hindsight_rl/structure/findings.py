@@ -37,7 +37,6 @@ class Structure:
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
-    has_confused_axes: whether the probing episodes show the tool's columns in another order than the episodes before them.
     """
 
     units: Units
@@ -61,7 +60,6 @@ class Structure:
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
-    has_confused_axes: bool = False
 
     @cached_property
     def contact(self) -> Contact | None:

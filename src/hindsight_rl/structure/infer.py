@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import permutations
 
 import numpy as np
 
@@ -30,7 +29,6 @@ from .contact import (
     find_sequence,
     gap_columns,
     guess_tools,
-    measure_contact,
     measure_sequence,
 )
 from .controlled import ControlledColumns, find_controlled_columns
@@ -128,8 +126,6 @@ def _with_probing(
     if found.probes[0] < MOSTLY * len(probing) or min(found.moved) < MIN_ONSETS:
         return replace(found, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
-    if nearer := _in_nearer_order(sequence, everything):
-        found, sequence = replace(found, has_confused_axes=True), nearer
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, objects))
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, sequence.dimensions)
@@ -138,23 +134,6 @@ def _with_probing(
     if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
-
-
-def _in_nearer_order(sequence: ObjectSequence, steps: Steps) -> ObjectSequence | None:
-    """Return the sequence with the tool's columns in another order if that is much nearer to objects that begin to move.
-
-    None if not. The first contacts are few, and may confuse the axes of a tool. Episodes that seek contact with confused
-    axes still touch the objects by chance.
-    """
-    each = steps.of_objects(sequence.dimensions)
-    orders = [
-        tuple(measure_contact(one, tool, known.object_columns) for one, known in zip(each, sequence.contacts, strict=True))
-        for tool in permutations(sequence.contacts[0].tool)
-    ]
-    nearest = min(orders, key=lambda contacts: max(contact.distances[-1] for contact in contacts))
-    pairs = zip(nearest, orders[0], strict=True)
-    is_much_nearer = all(one.distances[-1] < MOSTLY * usual.distances[-1] for one, usual in pairs)
-    return replace(sequence, contacts=nearest) if is_much_nearer else None
 
 
 def _find_mirrors(

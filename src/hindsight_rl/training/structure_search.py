@@ -29,7 +29,6 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
-from ..structure.contact import MIN_ONSETS
 from ..structure.steps import HELD_OUT
 from ..structure.symmetry_verdicts import generators
 from .demonstrations import Demonstrations
@@ -37,8 +36,8 @@ from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
 SCALING_EPISODES = 8  # in every second one, random actions are small
-# environment steps from the first inference on, after which the search for contacts ends; twice as many if there are some,
-# but too few to be sure of the tool
+# environment steps from the first inference on, after which the search for contacts ends; twice as many if there are
+# some, but the tool is not certain
 MOST_RANDOM_STEPS = 2_000
 MORE_RANDOM_STEPS = 250  # until the structure is inferred again
 PROBING_STEPS = 1_000  # for each object; at most twice as many while a symmetry is likely, but not certain
@@ -138,7 +137,6 @@ class StructureSearch:
         state.random_episodes = len(episodes)
         state.seek_until = state.seek_until or steps + MOST_RANDOM_STEPS
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
-        has_few = 0 < found.n_onsets < 2 * MIN_ONSETS
         if not found.parts.has_object:  # whether columns show an object may need more episodes
             if run.demonstrations is None and _may_be_too_strong(found, self._spec):  # they use the whole range
                 state.phase, state.first_scaled = "scaling", len(episodes)
@@ -148,7 +146,7 @@ class StructureSearch:
                 self._learn(run, found)
         elif found.sequence is not None:
             self._probe(run, episodes, found, found.sequence)
-        elif steps < state.seek_until or (has_few and steps < state.seek_until + MOST_RANDOM_STEPS):
+        elif steps < state.seek_until + (MOST_RANDOM_STEPS if found.n_onsets else 0):
             state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
         else:
             self._learn(run, found)
@@ -170,10 +168,6 @@ class StructureSearch:
         state, steps = self.state, run.counts.env_steps
         state.probing_episodes = len(episodes) - state.first_probing
         found = self._infer(episodes)
-        is_first = state.first_probing == state.random_episodes
-        if found.sequence is not None and found.has_confused_axes and is_first:  # steered crosswise, contacts were chance
-            self._probe(run, episodes, found, found.sequence)
-            return
         if steps < state.seek_until and any(symmetry.is_uncertain for symmetry in found.symmetries):
             state.next_at = min(steps + PROBING_STEPS // 2, state.seek_until)
             return
