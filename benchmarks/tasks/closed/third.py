@@ -1,4 +1,4 @@
-"""Eight more tasks, of eight families."""
+"""Seven more tasks, of seven families."""
 
 from __future__ import annotations
 
@@ -72,74 +72,6 @@ def _wrapped(angle: Any) -> Any:
 def _scaled(step: Any, limit: float) -> Any:
     """Return a step as an action, at most of length 1."""
     return step / max(limit, float(np.linalg.norm(step)))
-
-
-class PaddleBarrel(_Sparse):
-    """A straight paddle that moves and turns in a plane pushes a round barrel, which slides on until friction stops it."""
-
-    half, contact, friction = 0.15, 0.07, 0.012
-
-    def __init__(self) -> None:
-        super().__init__(11, 2, real(3, -1, 1))
-
-    def begin(self, draw: Any) -> None:
-        self.barrel = self.goal = draw(-0.3, 0.3, 2)
-        while np.linalg.norm(self.goal - self.barrel) < 0.15:
-            self.goal = draw(-0.4, 0.4, 2)
-        self.paddle, self.angle = self.barrel + 0.27 * _unit(draw(-np.pi, np.pi)), draw(-np.pi, np.pi)
-        self.velocity, self.spin, self.slide = np.zeros(2), 0.0, np.zeros(2)
-
-    def move(self, action: Any) -> None:
-        self.velocity, self.spin = 0.5 * self.velocity + 0.025 * action[:2], 0.2 * action[2]
-        pushed = np.zeros(2)
-        for _ in range(2):
-            self.paddle, self.angle = self.paddle + self.velocity / 2, self.angle + self.spin / 2
-            along = _unit(self.angle)
-            gap = self.barrel + pushed - self.paddle
-            gap = gap - np.clip(gap @ along, -self.half, self.half) * along  # to the nearest point of the paddle
-            distance = max(float(np.linalg.norm(gap)), 1e-9)
-            pushed = pushed + gap / distance * max(0.0, self.contact - distance)
-        if pushed.any():
-            self.slide = pushed
-        else:
-            speed = max(float(np.linalg.norm(self.slide)), 1e-9)
-            self.slide = self.slide * max(0.0, 1 - self.friction / speed)
-        self.barrel = self.barrel + self.slide
-
-    def sensors(self) -> Any:
-        return [*self.velocity, self.spin, *_unit(self.angle), *self.slide, *self.paddle, *self.barrel]
-
-    def reached(self) -> Any:
-        return self.barrel
-
-
-def paddle_script() -> Any:
-    def act(observation: Any) -> Any:
-        seen, barrel = observation["observation"], observation["achieved_goal"]
-        velocity, slide, paddle = seen[:2], seen[5:7], seen[7:9]
-        way = observation["desired_goal"] - barrel
-        missing = way - slide * np.linalg.norm(slide) / 2 / PaddleBarrel.friction
-        distance = float(np.linalg.norm(way))
-        ahead = way / max(distance, 1e-9)
-        side = np.array([-ahead[1], ahead[0]])
-        turn = _wrapped(2 * (np.arctan2(side[1], side[0]) - np.arctan2(seen[4], seen[3]))) / 2
-        gap = paddle - barrel
-        along, across = gap @ ahead, gap @ side
-        if distance < 0.02 or np.linalg.norm(missing) < 0.03 or (slide @ ahead > 0 > missing @ ahead):
-            wish, turn = np.zeros(2), 0.0  # it is there, or slides there
-        elif along < -0.04 and abs(across) < 0.05 and abs(turn) < 0.25:
-            free = max(0.0, -along - PaddleBarrel.contact)
-            wish = ahead * min(0.05, 0.25 * distance + 0.5 * free) - 0.3 * across * side
-        else:  # on a circle round the barrel, until it is behind it
-            angle = np.arctan2(gap[1], gap[0])
-            rest = _wrapped(np.arctan2(-ahead[1], -ahead[0]) - angle)
-            is_near = np.linalg.norm(gap) < 0.22
-            wish = barrel + 0.26 * _unit(angle + (0 if is_near else np.clip(rest, -0.4, 0.4))) - paddle
-            turn = 0.0 if is_near else turn
-            wish = 0.05 * _scaled(wish, 0.05)
-        return np.clip([*(wish - 0.5 * velocity) / 0.025, turn / 0.2], -1, 1).astype(np.float32)
-
-    return act
 
 
 class CrankValve(_Sparse):
@@ -561,7 +493,6 @@ def wafer_script() -> Any:
 
 
 TASKS = (
-    Task("PaddleBarrel-v0", "push", "closed", PaddleBarrel, 80, paddle_script),
     Task("CrankValve-v0", "pull", "closed", CrankValve, 60, crank_script),
     Task("SuctionTile-v0", "grasp", "closed", SuctionTile, 50, suction_script),
     Task("FaderPanel-v0", "several-objects", "closed", FaderPanel, 60, fader_script),

@@ -1,4 +1,4 @@
-"""Push a puck with a disc or with an arm of three joints, and a cube with a hand whose sensors are noisy."""
+"""Push a puck with a disc or an arm, a barrel with a paddle, and a cube with a hand whose sensors are noisy."""
 
 from __future__ import annotations
 
@@ -202,9 +202,81 @@ def push_cube(observation: Observation) -> Array:
     return np.array([*displacement, 0, 0], np.float32)
 
 
+class PaddleBarrel(GoalTask):
+    """A straight paddle that moves and turns pushes a round barrel, which slides on until friction stops it."""
+
+    half, radius, friction = 0.15, 0.07, 0.012
+
+    def __init__(self) -> None:
+        super().__init__(11, 2, 3)
+
+    def begin(self) -> None:
+        """Place the paddle beside the barrel."""
+        self.barrel = self.goal = self.place(-0.3, 0.3)
+        while np.linalg.norm(self.goal - self.barrel) < 0.15:
+            self.goal = self.place(-0.4, 0.4)
+        self.paddle = self.barrel + 0.27 * unit(self.np_random.uniform(-np.pi, np.pi))
+        self.angle, self.spin = self.np_random.uniform(-np.pi, np.pi), 0.0
+        self.velocity, self.slide = np.zeros(2), np.zeros(2)
+
+    def move(self, action: Array) -> None:
+        """Move the paddle in two halves, and the barrel out of its way."""
+        self.velocity, self.spin = 0.5 * self.velocity + 0.025 * action[:2], 0.2 * action[2]
+        pushed = np.zeros(2)
+        for _ in range(2):
+            self.paddle, self.angle = self.paddle + self.velocity / 2, self.angle + self.spin / 2
+            barrel, along = self.barrel + pushed, unit(self.angle)
+            nearest = self.paddle + np.clip((barrel - self.paddle) @ along, -self.half, self.half) * along
+            pushed = pushed + push_out(barrel, nearest, self.radius)
+        speed = max(float(np.linalg.norm(self.slide)), 1e-9)
+        self.slide = pushed if pushed.any() else self.slide * max(0.0, 1 - self.friction / speed)
+        self.barrel = self.barrel + self.slide
+
+    def observe(self) -> Array:
+        """Return velocities, the direction of the paddle, and both positions."""
+        return np.concatenate([self.velocity, [self.spin], unit(self.angle), self.slide, self.paddle, self.barrel])
+
+    def achieved(self) -> Array:
+        """Return the position of the barrel."""
+        return self.barrel.copy()
+
+
+def push_with_paddle(observation: Observation) -> Array:
+    """Turn the paddle across the way on a circle round the barrel, and push from behind, slower and slower."""
+    seen, barrel = observation["observation"], observation["achieved_goal"]
+    velocity, slide, paddle = seen[:2], seen[5:7], seen[7:9]
+    way = observation["desired_goal"] - barrel
+    missing = way - slide * np.linalg.norm(slide) / 2 / PaddleBarrel.friction
+    distance = float(np.linalg.norm(way))
+    ahead = way / max(distance, 1e-9)
+    side = np.array([-ahead[1], ahead[0]])
+    turn = _between(2 * (np.arctan2(side[1], side[0]) - np.arctan2(seen[4], seen[3]))) / 2
+    gap = paddle - barrel
+    along, across = gap @ ahead, gap @ side
+    if distance < 0.02 or np.linalg.norm(missing) < 0.03 or (slide @ ahead > 0 > missing @ ahead):
+        wish, turn = np.zeros(2), 0.0  # it is there, or slides there
+    elif along < -0.04 and abs(across) < 0.05 and abs(turn) < 0.25:
+        free = max(0.0, -along - PaddleBarrel.radius)
+        wish = ahead * min(0.05, 0.25 * distance + 0.5 * free) - 0.3 * across * side
+    else:
+        angle = np.arctan2(gap[1], gap[0])
+        rest = _between(np.arctan2(-ahead[1], -ahead[0]) - angle)
+        is_near = np.linalg.norm(gap) < 0.22
+        wish = barrel + 0.26 * unit(angle + (0 if is_near else np.clip(rest, -0.4, 0.4))) - paddle
+        turn = 0.0 if is_near else turn
+        wish = 0.05 * wish / max(0.05, float(np.linalg.norm(wish)))
+    return np.clip([*(wish - 0.5 * velocity) / 0.025, turn / 0.2], -1, 1).astype(np.float32)
+
+
+def _between(angle: float) -> float:
+    """Return an angle between -pi and pi."""
+    return float((angle + np.pi) % (2 * np.pi) - np.pi)
+
+
 TASKS = (
     Task("DiscPuck-v0", "push", "open", DiscPuck, 50, lambda: push_puck),
     Task("ArmPuck-v0", "push", "open", ArmPuck, 60, lambda: push_with_arm),
     Task("TorqueArm-v0", "push", "open", TorqueArm, 60, lambda: push_with_torques),
     Task("NoisyTable-v0", "push", "open", NoisyTable, 60, lambda: push_cube),
+    Task("PaddleBarrel-v0", "push", "open", PaddleBarrel, 80, lambda: push_with_paddle),
 )
