@@ -43,7 +43,8 @@ def kinds(*paths, goals=None):
 @pytest.mark.parametrize(
     ("paths", "expected"),
     [
-        ([ONE, OTHER], [((0, 1), "object"), ((2, 3), "object")]),
+        ([ONE, OTHER, ONE, OTHER], [((0, 1), "object"), ((2, 3), "object")]),
+        ([ONE, 2 * ONE, OTHER], [((0, 1), "object"), ((2, 3), "unmoved")]),  # one episode says little
         (
             [ONE, OTHER, path(0, 0, 1, -1, wait=5), BOTH, path(1, 2, 0, 0, wait=5)],
             [((0, 1), "object"), ((2, 3), "object")],
@@ -91,12 +92,12 @@ def test_vibrations_are_no_motion_where_all_goals_are_the_same():
 
 
 def test_what_drops_alike_in_each_episode_is_not_moved_by_actions():
-    """The height of a cube drops in the first step, and nothing touches the cube. In the fourth episode something does."""
+    """The height of a cube drops in the first step, and nothing touches the cube. In the last episodes something does."""
     drops = path(0, 0, 0)
     drops[1:, 2] = -1
     assert kinds(drops, drops, drops) == [((0, 1, 2), "unmoved")]
     pushed = drops + path(1, 1, 0)
-    assert kinds(drops, drops, drops, pushed) == [((0, 1, 2), "object")]
+    assert kinds(drops, drops, drops, pushed, pushed) == [((0, 1, 2), "object")]
 
 
 @pytest.mark.parametrize(
@@ -116,15 +117,20 @@ def test_random_steps_alone_show_what_rests_by_itself(at_random, of_policy, expe
 
 def test_an_object_may_have_one_dimension():
     assert kinds(path(1), path(2)) == [((0,), "object")]
+    assert not find_parts(steps_of(path(1), path(2))).has_positions
+    assert find_parts(steps_of(path(1, 1), path(2, 2))).has_positions
 
 
 @pytest.mark.parametrize(
     ("paths", "expected"),
     [
-        ([path(1, 0), path(0, -1)], [((0, 1), "object")]),  # it slides along the ground, and falls from above
+        ([path(1, 0), path(0, -1)] * 2, [((0, 1), "object")]),  # it slides along the ground, and falls from above
         ([path(1, 0), path(2, 0)], [((0, 1), "object")]),  # nothing lifted it yet
-        ([np.hstack([each, body(1)]) for each in (path(1, 0), path(0, 1))], [((0, 1), "object"), ((2,), "body")]),
-        ([path(*row) for row in np.eye(4)], [((k,), "object") for k in range(4)]),  # no position has four dimensions
+        (
+            [np.hstack([path(*each), body(k)]) for k, each in enumerate([(1, 0), (0, 1), (2, 0), (0, 2)], 1)],
+            [((0, 1), "object"), ((2,), "body")],
+        ),
+        ([path(*row) for row in np.eye(4)] * 2, [((k,), "object") for k in range(4)]),  # no position has four dimensions
     ],
 )
 def test_neighbours_that_move_alone_are_one_object_if_their_errors_add_up(paths, expected):
@@ -155,7 +161,7 @@ def test_the_pushed_puck_is_one_object():
 
 
 def test_the_evidence_names_dimensions_and_rest():
-    assert "achieved_goal[0, 1] is an object" in find_parts(steps_of(ONE, OTHER)).evidence()
+    assert "achieved_goal[0, 1] is an object" in find_parts(steps_of(ONE, ONE)).evidence()
 
 
 def test_a_dimension_that_moves_with_no_other_is_a_group_of_its_own():

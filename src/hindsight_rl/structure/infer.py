@@ -102,7 +102,7 @@ def _look_for_contact(
 ) -> tuple[ControlledColumns, ObjectSequence | None, tuple[tuple[int, ...], ...]]:
     """Return what actions move, what touches the objects, and without that columns that may be the tool."""
     controlled = find_controlled_columns(random_steps)
-    if not parts.has_object or not copies.is_complete:
+    if not parts.has_positions or not copies.is_complete:
         return controlled, None, ()
     sequence = find_sequence(steps, parts, copies, controlled, units)
     return controlled, sequence, () if sequence else guess_tools(steps, parts, copies, controlled, units)
@@ -120,15 +120,15 @@ def _with_probing(
     hidden: Sequence[int] | None,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
-    steps, objects = Steps.from_episodes(probing, noise), found.parts.objects
+    steps, objects = Steps.from_episodes(probing, noise), sequence.dimensions
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
     if found.probes[0] < MOSTLY * len(probing) or min(found.moved) < MIN_ONSETS:
         return replace(found, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
     if not found.parts.body:
-        found = replace(found, workspace=find_workspace(everything, steps, objects))
-    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, sequence.dimensions)
+        found = replace(found, workspace=find_workspace(everything, steps, found.parts.objects))
+    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, objects)
     sequence = measure_sequence(everything, sequence, distance)
     found = _with_contact(replace(found, sequence=sequence), sequence.joint, everything, shown, known, hidden)
     if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):

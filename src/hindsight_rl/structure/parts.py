@@ -16,6 +16,7 @@ from .steps import BESIDE, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TI
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
 POSITION_SIZES = (3, 2)  # dimensions of a position: in space or in a plane
+MIN_EPISODES = 2  # in which a dimension must move: in one alone, noise or a drop may be the cause
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 
 Dimensions = tuple[int, ...]  # of the goal
@@ -28,7 +29,7 @@ class Part:
     """Dimensions of the goal that move together.
 
     kind: "body" if actions move it at once; "object" if it rests in most random steps, and at the start of most episodes,
-        until something moves it; "unmoved" if nothing moved it yet, as an object far from the tool.
+        until something moves it; "unmoved" if it moved in less than two episodes, as an object far from the tool.
     rest: fraction of the random steps in which it rests.
     """
 
@@ -39,7 +40,7 @@ class Part:
     @property
     def name(self) -> str:
         """The kind in words."""
-        return {"body": "a body", "object": "an object", "unmoved": "an object that nothing moved yet"}[self.kind]
+        return {"body": "a body", "object": "an object", "unmoved": "an object that hardly moved yet"}[self.kind]
 
     def evidence(self) -> str:
         """Return the evidence in a few words."""
@@ -69,6 +70,11 @@ class Parts:
         """Whether the goal is, at least partly, about something that must be touched first."""
         return bool(self.objects)
 
+    @property
+    def has_positions(self) -> bool:
+        """Whether some object has the dimensions of a position, which a tool can meet: an opening or an angle is none."""
+        return any(len(dimensions) >= min(POSITION_SIZES) for dimensions in self.objects)
+
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
         return "; ".join(each.evidence() for each in self.parts)
@@ -92,7 +98,8 @@ def find_parts(
     least = AT_REST * _size(steps)
     settling = _settling(random_steps, least, int(steps.time.max()) + 1)
     is_moving, at_random = (np.abs(each.displacement - settling[each.time]) > least for each in (steps, random_steps))
-    moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random)
+    n_moved = np.sum([is_moving[steps.episode == k].any(0) for k in np.unique(steps.episode)], axis=0)
+    moved, is_body = n_moved >= MIN_EPISODES, ~_waits(random_steps, at_random)
     is_body |= ~_waits(
         random_steps, np.any(at_random[:, ~is_body], axis=1, keepdims=True)
     )  # each of them rests in most steps, but in most steps one of them moves

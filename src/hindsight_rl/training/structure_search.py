@@ -37,7 +37,7 @@ from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
 SCALING_EPISODES = 8  # in every second one, random actions are small
 # environment steps from the first inference on, after which the search for contacts ends; twice as many if there are
-# some, but the tool is not certain
+# some, but the tool is not certain. An opening has no tool, but is learned from so many random steps sooner than from 400.
 MOST_RANDOM_STEPS = 2_000
 MORE_RANDOM_STEPS = 250  # until the structure is inferred again
 PROBING_STEPS = 1_000  # for each object; at most twice as many while a symmetry is likely, but not certain
@@ -146,7 +146,7 @@ class StructureSearch:
                 self._learn(run, found)
         elif found.sequence is not None:
             self._probe(run, episodes, found, found.sequence)
-        elif steps < state.seek_until + (MOST_RANDOM_STEPS if found.n_onsets else 0):
+        elif steps < state.seek_until + (MOST_RANDOM_STEPS if found.n_onsets and found.parts.has_positions else 0):
             state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
         else:
             self._learn(run, found)
