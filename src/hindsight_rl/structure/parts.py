@@ -16,7 +16,6 @@ from .steps import BESIDE, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TI
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
 POSITION_SIZES = (3, 2)  # dimensions of a position: in space or in a plane
-MIN_EPISODES = 2  # in which a dimension must move: in one alone, noise or a drop may be the cause
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 
 Dimensions = tuple[int, ...]  # of the goal
@@ -29,7 +28,7 @@ class Part:
     """Dimensions of the goal that move together.
 
     kind: "body" if actions move it at once; "object" if it rests in most random steps, and at the start of most episodes,
-        until something moves it; "unmoved" if it moved in less than two episodes, as an object far from the tool.
+        until something moves it; "unmoved" if nothing moved it yet, as an object far from the tool.
     rest: fraction of the random steps in which it rests.
     """
 
@@ -40,7 +39,7 @@ class Part:
     @property
     def name(self) -> str:
         """The kind in words."""
-        return {"body": "a body", "object": "an object", "unmoved": "an object that hardly moved yet"}[self.kind]
+        return {"body": "a body", "object": "an object", "unmoved": "an object that nothing moved yet"}[self.kind]
 
     def evidence(self) -> str:
         """Return the evidence in a few words."""
@@ -93,13 +92,13 @@ def find_parts(
     a cube changes only while something moves it. Neighbouring dimensions that never moved are divided into parts of the
     usual size. If their number does not fit, they belong to a part beside them. Two or three neighbouring dimensions that
     are objects of their own are axes of one position if their errors add up: an object slides on the ground, and falls.
+    With noise, which hides what moves together, so are all objects that have two or three such dimensions together.
     """
     random_steps = steps if random_steps is None else random_steps
     least = AT_REST * _size(steps)
     settling = _settling(random_steps, least, int(steps.time.max()) + 1)
     is_moving, at_random = (np.abs(each.displacement - settling[each.time]) > least for each in (steps, random_steps))
-    n_moved = np.sum([is_moving[steps.episode == k].any(0) for k in np.unique(steps.episode)], axis=0)
-    moved, is_body = n_moved >= MIN_EPISODES, ~_waits(random_steps, at_random)
+    moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random)
     is_body |= ~_waits(
         random_steps, np.any(at_random[:, ~is_body], axis=1, keepdims=True)
     )  # each of them rests in most steps, but in most steps one of them moves
@@ -110,8 +109,9 @@ def find_parts(
     is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move belongs to the part beside it
     for run in _runs(np.flatnonzero(~moved).tolist()):
         groups = _with_unmoved(groups, run, is_body, bool(is_asked[run].any()))
-    alone = _runs(sorted(group[0] for group in groups if len(group) == 1 and not is_body[group[0]]))
-    positions = [run for run in alone if len(run) in POSITION_SIZES and errors_add_up(run)]
+    may_join = [group for group in groups if not is_body[group[0]] and (len(group) == 1 or steps.noise is not None)]
+    runs = _runs(sorted(k for group in may_join for k in group))
+    positions = [run for run in runs if len(run) in POSITION_SIZES and errors_add_up(run)]
     groups = [group for group in groups if not any(group[0] in run for run in positions)] + positions
     rests = [float((~at_random[:, group]).all(1).mean()) for group in groups]
     parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
