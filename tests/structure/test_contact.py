@@ -7,7 +7,8 @@ from hindsight_rl.records import Episode
 from hindsight_rl.structure.columns import Units
 from hindsight_rl.structure.contact import (
     Contact,
-    _nearest_columns,
+    _certain,
+    _rank_tools,
     find_positions,
     measure_contact,
 )
@@ -29,7 +30,38 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
     heights = np.abs(tool[:, None, :] - puck[:, 2:, None])[:, 0]
     nearer = np.median(heights[onsets], 0) / np.median(heights, 0)
     assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
-    assert _nearest_columns(steps, onsets, [0, 1, 2]) == (0, 1, 2)
+    ranked = _rank_tools(steps, onsets, [0, 1, 2])
+    assert ranked[0][1] == (0, 1, 2)
+    assert _certain(ranked) == (0, 1, 2)
+
+
+def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
+    """By hand: of four steps of rest, none is as near as the first onset and one as the second, so m = (1 + 2) / 2 / 5."""
+    tool = np.array([0.5, 2, 3, 4, 0.2, 1.0])[:, None]
+    still = np.zeros((6, 1))
+    steps = SimpleNamespace(
+        next_observation=np.hstack([tool, tool + 1]),
+        next_achieved_goal=still,
+        moved=np.array([0, 0, 0, 0, 1, 1.0]),
+        goal_std=1,
+    )
+    ranked = {tool: likelihood for likelihood, tool in _rank_tools(steps, np.array([4, 5]), [0, 1])}
+    assert ranked[(0,)] == pytest.approx(-2 * (1 + np.log(0.3)))
+
+
+@pytest.mark.parametrize(
+    ("ranked", "expected"),
+    [
+        ([], None),
+        ([(np.log(20) + 1e-9, (0,))], (0,)),
+        ([(np.log(20) - 1e-9, (0,))], None),  # 20 times as likely as chance
+        ([(np.log(40) + 1e-9, (0,)), (np.log(2), (1,))], (0,)),
+        ([(np.log(40) - 1e-9, (0,)), (np.log(2), (1,))], None),  # and as the next best choice
+        ([(np.log(40) - 1e-9, (0,)), (-9.0, (1,))], None),  # of two choices that are compared
+    ],
+)
+def test_a_tool_is_certain_if_it_is_20_times_as_likely(ranked, expected):
+    assert _certain(ranked) == expected
 
 
 def test_the_evidence_says_what_was_compared():

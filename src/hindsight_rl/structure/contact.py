@@ -83,7 +83,7 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
     if len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return None
     positions = find_positions(steps, [column for column in controlled.columns if units.is_known[column]])
-    return _nearest_columns(steps, onsets, positions)
+    return _certain(_rank_tools(steps, onsets, positions))
 
 
 def guess_tools(
@@ -213,33 +213,38 @@ def _third(pair: tuple[int, int], differences: Sequence[ColumnDifference]) -> in
     return None
 
 
-def _nearest_columns(steps: Steps, onsets: Array, positions: Sequence[int]) -> tuple[int, ...] | None:
-    """Return one column for each dimension of the goal, the tool; None if the steps do not show it for certain.
+def _rank_tools(steps: Steps, onsets: Array, positions: Sequence[int]) -> list[tuple[float, tuple[int, ...]]]:
+    """Return choices of a column for each dimension of the goal, and the logarithm of their likelihood, the highest first.
 
     While the object rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these
     steps. If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most
-    (m e)^-n; by chance it is 1. That of the tool must be 1 / ERROR_RATE times that of the next best columns, and as many
-    times that of chance for each choice of columns that is compared.
+    (m e)^-n; by chance it is 1.
     """
     seen = steps.next_observation[:, list(positions), None]
     gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), ROUNDED**2), axis=0).T
     counts = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_TOOLS]
     if not counts:
-        return None
+        return []
     at_rest = np.flatnonzero(steps.moved < AT_REST * steps.goal_std)
-    ranked = []  # by the logarithm of the likelihood
+    ranked = []
     for chosen in product(*near[:, : counts[-1]].tolist()):
         if len(set(chosen)) == len(chosen):
             square = gap[:, chosen, range(len(chosen))].sum(1)
             n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
-            ranked.append((-len(onsets) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest)))), chosen))
+            likelihood = -len(onsets) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
+            ranked.append((likelihood, tuple(positions[i] for i in chosen)))
+    return sorted(ranked, reverse=True)
+
+
+def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]]) -> tuple[int, ...] | None:
+    """Return the likeliest choice if it is 1 / ERROR_RATE times as likely as any other, and as chance for each choice."""
     if not ranked:
         return None
-    (most, tool), *others = sorted(ranked, reverse=True)
-    others_or_chance = max(math.log(len(ranked)), *(likelihood for likelihood, _ in others), 0.0)
-    is_certain = most >= others_or_chance + math.log(1 / ERROR_RATE)
-    return tuple(positions[i] for i in tool) if is_certain else None
+    (most, tool), *others = ranked
+    by_chance = math.log(len(ranked))
+    next_best = max([likelihood for likelihood, _ in others[:1]], default=by_chance)
+    return tool if most >= max(next_best, by_chance) + math.log(1 / ERROR_RATE) else None
 
 
 @dataclass(frozen=True)
