@@ -1,4 +1,4 @@
-"""Seven more tasks, of seven families."""
+"""Five more tasks, of five families."""
 
 from __future__ import annotations
 
@@ -179,71 +179,6 @@ def suction_script() -> Any:
     return act
 
 
-class FaderPanel(_Sparse):
-    """A finger drags two faders of a panel to levels and leaves the lamp of a switch on or off, as wished."""
-
-    columns, switch, touch = (-0.15, 0.05), np.array([0.22, 0.0]), 0.06
-
-    def __init__(self) -> None:
-        super().__init__(7, 3, real(3, -1, 1))
-
-    def begin(self, draw: Any) -> None:
-        self.levels, self.lamp = draw(0, 1, 2), float(draw(0, 1) < 0.5)
-        self.goal = np.array(self.reached())
-        self.goal[2] = float(draw(0, 1) < 0.5)
-        while np.abs(self.goal[:2] - self.levels).max() < 0.3:
-            self.goal[:2] = np.where(draw(0, 1, 2) < 0.6, draw(0, 1, 2), self.levels)
-        self.finger, self.held, self.is_pressed, self.volts = draw(-0.25, 0.25, 2), -1, False, draw(225, 235)
-
-    def _knob(self, index: int) -> Any:
-        return np.array([self.columns[index], 0.4 * self.levels[index] - 0.2])
-
-    def move(self, action: Any) -> None:
-        is_new, self.is_pressed = not self.is_pressed, bool(action[2] > 0)
-        self.volts += 0.3 * self.np_random.normal()
-        if not self.is_pressed:
-            self.held = -1
-        elif self.held < 0:
-            near = [index for index in range(2) if np.linalg.norm(self.finger - self._knob(index)) < self.touch]
-            self.held = near[0] if near else -1
-            if is_new and np.linalg.norm(self.finger - self.switch) < self.touch:
-                self.lamp = 1 - self.lamp
-        step = 0.06 * action[:2]
-        if self.held >= 0:  # the finger stays on the knob
-            before = self._knob(self.held)
-            self.levels[self.held] = np.clip(self.levels[self.held] + step[1] / 0.4, 0, 1)
-            step = self._knob(self.held) - before
-        self.finger = np.clip(self.finger + step, -0.3, 0.3)
-
-    def sensors(self) -> Any:
-        return [self.lamp, *self.finger, self.volts, *self.levels, float(self.is_pressed)]
-
-    def reached(self) -> Any:
-        return [*self.levels, self.lamp]
-
-    def is_met(self, achieved: Any, goal: Any) -> Any:
-        return (np.abs(achieved - goal) <= [0.1, 0.1, 0.5]).all(-1)
-
-
-def fader_script() -> Any:
-    def act(observation: Any) -> Any:
-        seen, wish = observation["observation"], observation["desired_goal"] - observation["achieved_goal"]
-        finger, is_pressed = seen[1:3], seen[6] > 0
-        for index in range(2):
-            gap = np.array([FaderPanel.columns[index], 0.4 * seen[4 + index] - 0.2]) - finger
-            if abs(wish[index]) > 0.05 and np.linalg.norm(gap) < 0.8 * FaderPanel.touch:
-                return np.array([0, np.clip(0.4 * wish[index] / 0.06, -1, 1), 1], np.float32)
-            if abs(wish[index]) > 0.05:
-                return np.array([*_scaled(gap, 0.06), -1], np.float32)
-        gap = FaderPanel.switch - finger
-        if abs(wish[2]) < 0.5:
-            return np.array([0, 0, -1], np.float32)
-        is_there = np.linalg.norm(gap) < 0.8 * FaderPanel.touch and not is_pressed
-        return np.array([*_scaled(gap, 0.06), 1 if is_there else -1], np.float32)
-
-    return act
-
-
 class SlopePutt(_Sparse):
     """A putter that stays on the left hits a ball on a sloping green, where it rolls in a curve until friction stops it."""
 
@@ -319,57 +254,6 @@ def putt_script() -> Any:
         else:
             wish = 0.5 * (ball - 0.27 * ahead - putter)
         return _scaled((wish - 0.5 * velocity) / 0.06, 1.0).astype(np.float32)
-
-    return act
-
-
-class MagnetRod(_Sparse):
-    """A hand with a short reach takes a rod with a magnet at its end and draws a steel plate to a place with it."""
-
-    reach, length = 0.08, 0.3
-
-    def __init__(self) -> None:
-        super().__init__(9, 2, real(3, -1, 1), np.float32)
-
-    def begin(self, draw: Any) -> None:
-        self.rod = np.array([draw(-0.3, -0.05), draw(-0.2, 0.2)])  # its handle
-        self.plate = self.goal = np.array([draw(0.2, 0.4), draw(-0.25, 0.25)])
-        while np.linalg.norm(self.goal - self.plate) < 0.12:
-            self.goal = draw([0.0, -0.3], [0.42, 0.3])
-        self.hand = self.rod + draw(0.08, 0.2) * _unit(draw(-np.pi, np.pi))
-        self.is_closed, self.is_held, self.volts = 0.0, 0.0, draw(11.5, 12.5)
-
-    def _to_plate(self) -> float:
-        return float(np.linalg.norm(self.rod + np.array([self.length, 0]) - self.plate))
-
-    def move(self, action: Any) -> None:
-        self.volts -= 0.005
-        self.is_closed = float(action[2] > 0)
-        self.is_held = self.is_closed * float(np.linalg.norm(self.hand - self.rod) < self.reach)
-        before = self.hand
-        self.hand = np.clip(before + 0.05 * action[:2], [-0.5, -0.4], [0.15, 0.4])
-        if self.is_held:
-            if self._to_plate() < self.reach:
-                self.plate = self.plate + self.hand - before
-            self.rod = self.rod + self.hand - before
-
-    def sensors(self) -> Any:
-        field = 1 / (1 + (self._to_plate() / self.reach) ** 2)  # of a sensor beside the magnet
-        return [*self.hand, self.is_closed, *self.plate, self.volts, *self.rod, field]
-
-    def reached(self) -> Any:
-        return self.plate
-
-
-def rod_script() -> Any:
-    def act(observation: Any) -> Any:
-        seen = observation["observation"]
-        hand, plate, rod = seen[:2], seen[3:5], seen[6:8]
-        if np.linalg.norm(rod - hand) > 0.7 * MagnetRod.reach:
-            return np.array([*_scaled(rod - hand, 0.05), -1], np.float32)
-        gap = plate - rod - [MagnetRod.length, 0]
-        step = observation["desired_goal"] - plate if seen[8] > 0.5 else gap  # the plate hangs at the magnet
-        return np.array([*_scaled(step, 0.05), 1], np.float32)
 
     return act
 
@@ -495,9 +379,7 @@ def wafer_script() -> Any:
 TASKS = (
     Task("CrankValve-v0", "pull", "closed", CrankValve, 60, crank_script),
     Task("SuctionTile-v0", "grasp", "closed", SuctionTile, 50, suction_script),
-    Task("FaderPanel-v0", "several-objects", "closed", FaderPanel, 60, fader_script),
     Task("SlopePutt-v0", "hit", "closed", SlopePutt, 50, putt_script),
-    Task("MagnetRod-v0", "later", "closed", MagnetRod, 60, rod_script),
     Task("CaveDiver-v0", "fragile", "closed", CaveDiver, 80, dive_script),
     Task("WaferPose-v0", "units", "closed", WaferPose, 50, wafer_script),
 )

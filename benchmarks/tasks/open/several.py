@@ -1,4 +1,4 @@
-"""Several objects and bodies: a cursor with two disks, two pucks, and two cars."""
+"""Several objects and bodies: a cursor with two disks, two pucks, two cars, and a panel with faders."""
 
 from __future__ import annotations
 
@@ -179,8 +179,79 @@ def drive_both(observation: Observation) -> Array:
     return np.clip((wanted / size - 0.6 * velocity).ravel() / 0.03, -1, 1).astype(np.float32)
 
 
+class FaderPanel(GoalTask):
+    """A finger drags two faders of a panel to levels, and leaves the lamp of a switch on or off, as wished."""
+
+    columns, switch, touch = (-0.15, 0.05), np.array([0.22, 0.0]), 0.06
+
+    def __init__(self) -> None:
+        super().__init__(7, 3, 3)
+
+    def begin(self) -> None:
+        """Place the finger, and wish other levels."""
+        draw = self.np_random.uniform
+        self.levels, self.lamp = draw(0, 1, 2), float(draw() < 0.5)
+        self.goal = self.achieved()
+        self.goal[2] = float(draw() < 0.5)
+        while np.abs(self.goal[:2] - self.levels).max() < 0.3:
+            self.goal[:2] = np.where(draw(0, 1, 2) < 0.6, draw(0, 1, 2), self.levels)
+        self.finger, self.volts = draw(-0.25, 0.25, 2), draw(225, 235)
+        self.held, self.is_pressed = -1, False  # no fader
+
+    def _knob(self, fader: int) -> Array:
+        return np.array([self.columns[fader], 0.4 * self.levels[fader] - 0.2])
+
+    def move(self, action: Array) -> None:
+        """Press or let go, then move the finger. While it presses a knob, it stays on it."""
+        is_new, self.is_pressed = not self.is_pressed, bool(action[2] > 0)
+        self.volts += 0.3 * self.np_random.normal()
+        if not self.is_pressed:
+            self.held = -1
+        elif self.held < 0:
+            near = [fader for fader in range(2) if np.linalg.norm(self.finger - self._knob(fader)) < self.touch]
+            self.held = near[0] if near else -1
+            if is_new and np.linalg.norm(self.finger - self.switch) < self.touch:
+                self.lamp = 1 - self.lamp
+        step = 0.06 * action[:2]
+        if self.held >= 0:
+            before = self._knob(self.held)
+            self.levels[self.held] = np.clip(self.levels[self.held] + step[1] / 0.4, 0, 1)
+            step = self._knob(self.held) - before
+        self.finger = np.clip(self.finger + step, -0.3, 0.3)
+
+    def observe(self) -> Array:
+        """Return the lamp, the finger, the mains voltage, the levels, and whether the finger presses."""
+        return np.array([self.lamp, *self.finger, self.volts, *self.levels, float(self.is_pressed)])
+
+    def achieved(self) -> Array:
+        """Return both levels and the lamp."""
+        return np.array([*self.levels, self.lamp])
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Array:
+        """Return whether levels and lamp are as wished."""
+        return np.asarray((np.abs(achieved_goal - desired_goal) <= [0.1, 0.1, 0.5]).all(-1))
+
+
+def set_panel(observation: Observation) -> Array:
+    """Set one fader after the other, then the lamp."""
+    seen, wish = observation["observation"], observation["desired_goal"] - observation["achieved_goal"]
+    finger, is_pressed = seen[1:3], seen[6] > 0
+    for fader in range(2):
+        gap = np.array([FaderPanel.columns[fader], 0.4 * seen[4 + fader] - 0.2]) - finger
+        if abs(wish[fader]) > 0.05 and np.linalg.norm(gap) < 0.8 * FaderPanel.touch:
+            return np.array([0, np.clip(0.4 * wish[fader] / 0.06, -1, 1), 1], np.float32)
+        if abs(wish[fader]) > 0.05:
+            return np.array([*(gap / max(0.06, float(np.linalg.norm(gap)))), -1], np.float32)
+    gap = FaderPanel.switch - finger
+    if abs(wish[2]) < 0.5:
+        return np.array([0, 0, -1], np.float32)
+    is_there = np.linalg.norm(gap) < 0.8 * FaderPanel.touch and not is_pressed
+    return np.array([*(gap / max(0.06, float(np.linalg.norm(gap)))), 1 if is_there else -1], np.float32)
+
+
 TASKS = (
     Task("CursorAndDisks-v0", "several-objects", "open", CursorAndDisks, 60, lambda: carry_disks),
     Task("TwoPucks-v0", "several-objects", "open", TwoPucks, 100, push_both),
     Task("TwoCars-v0", "several-bodies", "open", TwoCars, 60, lambda: drive_both),
+    Task("FaderPanel-v0", "several-objects", "open", FaderPanel, 60, lambda: set_panel),
 )
