@@ -1,4 +1,4 @@
-"""Five more tasks, of five families."""
+"""Eight more tasks, of seven families."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from ..task import Task
-from .spaces import goal_space, real
+from .spaces import around, goal_space, real
 
 
 class _Sparse(gymnasium.Env):
@@ -376,10 +376,195 @@ def wafer_script() -> Any:
     return act
 
 
+class CartonPush(_Sparse):
+    """A round finger pushes a square carton, which also turns under the push, over a rough table to a place."""
+
+    half, radius, grip, spread = 0.06, 0.03, 0.5, 0.0021  # metres; friction at the finger; square metres of the friction
+
+    def __init__(self) -> None:
+        super().__init__(9, 2, real(2, -1, 1))
+
+    def begin(self, draw: Any) -> None:
+        self.carton, self.angle = draw(-0.15, 0.15, 2), draw(-np.pi, np.pi)
+        self.goal = self.carton
+        while np.linalg.norm(self.goal - self.carton) < 0.12:
+            self.goal = draw(-0.25, 0.25, 2)
+        self.finger = self.carton + draw(0.13, 0.2) * _unit(draw(-np.pi, np.pi))
+        self.velocity, self.force = np.zeros(2), 0.0
+
+    def move(self, action: Any) -> None:
+        before, self.force = self.finger, 0.0
+        for _ in range(3):
+            last = self.finger
+            self.finger = np.clip(last + 0.04 / 3 * action, -0.5, 0.5)
+            self._push(self.finger - last)
+        self.velocity = self.finger - before
+
+    def _push(self, step: Any) -> None:
+        """Move and turn the carton out of the finger's way; the finger slips where the friction does not hold."""
+        cosine, sine = _unit(self.angle)
+        turned = np.array([[cosine, -sine], [sine, cosine]])
+        own = (self.finger - self.carton) @ turned
+        contact = np.clip(own, -self.half, self.half)
+        distance = float(np.linalg.norm(contact - own))
+        if not 0 < distance < self.radius:
+            return
+        normal, depth = (contact - own) / distance, self.radius - distance
+        along, lever = np.array([-normal[1], normal[0]]), np.array([-contact[1], contact[0]])
+        wish = depth * normal + (step @ turned @ along) * along
+        force = wish - lever * (lever @ wish) / (self.spread + lever @ lever)
+        pressed = max(float(force @ normal), 1e-9)
+        force = normal + np.clip(force @ along / pressed, -self.grip, self.grip) * along
+        force *= depth / (1 + (lever @ normal) * (lever @ force) / self.spread)
+        self.carton = self.carton + turned @ force
+        self.angle += float(lever @ force) / self.spread
+        self.force += float(np.linalg.norm(force)) / 0.04
+
+    def sensors(self) -> Any:
+        force = self.force + 0.02 * self.np_random.normal()
+        return [*self.velocity, *_unit(self.angle), *self.finger, force, *self.carton]
+
+    def reached(self) -> Any:
+        return self.carton
+
+
+def carton_script() -> Any:
+    def act(observation: Any) -> Any:
+        finger, carton = observation["observation"][4:6], observation["observation"][7:9]
+        return (around(finger, carton, observation["desired_goal"], 0.1, 0.04) / 0.04).astype(np.float32)
+
+    return act
+
+
+class PipetteRail(_Sparse):
+    """A pipette on a rail fills two wells from a trough to wished volumes and then parks at a wished place."""
+
+    trough, wells, width, most = 0.0, np.array([-0.2, 0.2]), 0.06, 0.6  # metres; millilitres in the tip
+    pump, pace, slack = 0.15, 0.07, np.array([0.08, 0.08, 0.05])
+
+    def __init__(self) -> None:
+        super().__init__(7, 3, real(2, -1, 1), np.float32)
+
+    def begin(self, draw: Any) -> None:
+        self.volumes, self.at, self.speed = draw(0, 1, 2), draw(-0.3, 0.3), 0.0
+        self.tip, self.warmth = draw(0, self.most), draw(20, 24)
+        wished = self.volumes
+        while np.abs(wished - self.volumes).max() < 0.2:
+            wished = np.where(draw(0, 1, 2) < 0.6, draw(0, 1, 2), self.volumes)
+        self.goal = np.array([*wished, draw(-0.3, 0.3)])
+
+    def move(self, action: Any) -> None:
+        before = self.at
+        self.at = float(np.clip(before + self.pace * action[0], -0.35, 0.35))
+        self.speed = self.at - before
+        drawn = float(np.clip(self.pump * action[1], -self.tip, self.most - self.tip))
+        below = np.flatnonzero(np.abs(self.wells - self.at) < self.width)
+        if below.size:
+            level = self.volumes[below[0]]
+            drawn = float(np.clip(drawn, level - 1, level))
+            self.volumes = np.where(np.arange(2) == below[0], level - drawn, self.volumes)
+        elif abs(self.at - self.trough) > self.width:
+            drawn = min(drawn, 0.0)  # it draws air, or spills
+        self.tip += drawn
+        self.warmth += 0.02 * self.np_random.normal()
+
+    def sensors(self) -> Any:
+        over = float(np.abs(np.append(self.wells, self.trough) - self.at).min() < self.width)
+        return [self.volumes[1], self.at, self.warmth, self.tip, over, self.volumes[0], self.speed]
+
+    def reached(self) -> Any:
+        return [*self.volumes, self.at]
+
+    def is_met(self, achieved: Any, goal: Any) -> Any:
+        return (np.abs(achieved - goal) <= self.slack).all(-1)
+
+
+def pipette_script() -> Any:
+    def act(observation: Any) -> Any:
+        at, tip = observation["observation"][1], observation["observation"][3]
+        lacks = (observation["desired_goal"] - observation["achieved_goal"])[:2]
+        for well in np.argsort(lacks):  # the well that is too full comes first
+            lack = float(lacks[well])
+            is_unable = tip < min(lack, 0.05) or (lack < 0 and tip > PipetteRail.most - 0.05)
+            if abs(lack) < 0.04:
+                continue
+            if is_unable and lack < 0:  # spill a full tip between the vessels
+                place, flow = 0.1, -1.0
+                is_there = abs(at - place) < 0.03
+            else:
+                place = PipetteRail.trough if is_unable else PipetteRail.wells[well]
+                flow = 1.0 if is_unable else float(np.clip(-lack / PipetteRail.pump, -1, 1))
+                is_there = abs(at - place) < 0.7 * PipetteRail.width
+            step = 0.0 if is_there else np.clip((place - at) / PipetteRail.pace, -1, 1)
+            return np.array([step, flow * is_there], np.float32)
+        return np.array([np.clip((observation["desired_goal"][2] - at) / PipetteRail.pace, -1, 1), 0], np.float32)
+
+    return act
+
+
+class LiftCourier(_Sparse):
+    """A courier robot in a house of two floors drives to a place, and rides the lift if that is on the other."""
+
+    near, sill = 0.1, 0.2
+
+    def __init__(self) -> None:
+        super().__init__(9, 3, real(3, -1, 1))
+
+    def begin(self, draw: Any) -> None:
+        self.at = np.array([*draw([0.05, -0.3], [0.6, 0.3]), float(draw(0, 1) < 0.5)])
+        self.goal, floor = self.at, self.at[2] if draw(0, 1) < 0.25 else 1 - self.at[2]
+        while np.linalg.norm(self.goal - self.at) < 0.3:
+            self.goal = np.array([*draw([0.1, -0.3], [0.6, 0.3]), floor])
+        self.cabin, self.velocity, self.volts = draw(0, 1), np.zeros(2), draw(23.5, 25)
+
+    def _is_level(self) -> bool:
+        return bool(min(abs(self.cabin - floor) for floor in ([0, 1] if self.at[0] < 0 else [self.at[2]])) < self.sill)
+
+    def move(self, action: Any) -> None:
+        self.velocity = 0.4 * self.velocity + 0.07 * action[:2]
+        is_inside = self.at[0] < 0  # the cabin is as broad as the corridor, and lies behind its end
+        place = np.clip(self.at[:2] + self.velocity, [-0.3, -0.35], [0.7, 0.35])
+        if (place[0] < 0) != is_inside and not self._is_level():  # the door is shut
+            place[0] = -0.01 if is_inside else 0.01
+        self.velocity = place - self.at[:2]
+        self.cabin = float(np.clip(self.cabin + 0.2 * action[2], 0, 1))
+        height = self.at[2]
+        if place[0] < 0:
+            height = self.cabin
+        elif is_inside:
+            height = float(height > 0.5)
+        self.at = np.array([*place, height])
+        self.volts -= 0.002
+
+    def sensors(self) -> Any:
+        return [*self.at[:2], self.volts, self.cabin, *self.velocity, float(self._is_level()), 0.7 - self.at[0], self.at[2]]
+
+    def reached(self) -> Any:
+        return self.at
+
+
+def lift_script() -> Any:
+    def act(observation: Any) -> Any:
+        seen, goal = observation["observation"], observation["desired_goal"]
+        at, cabin, velocity, height = seen[:2], seen[3], seen[4:6], seen[8]
+        is_inside, is_floor = at[0] < 0, abs(height - goal[2]) < 0.5 * LiftCourier.sill
+        level = goal[2] if is_inside or is_floor else height
+        place = goal[:2] if is_floor else np.array([-0.15, at[1]])
+        if not is_inside and not is_floor and abs(cabin - height) > 0.5 * LiftCourier.sill:
+            place = np.array([0.1, at[1]])  # wait before the door
+        drive = (0.6 * (place - at) - 0.4 * velocity) / 0.07
+        return np.clip([*drive, (level - cabin) / 0.2], -1, 1).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("CrankValve-v0", "pull", "closed", CrankValve, 60, crank_script),
     Task("SuctionTile-v0", "grasp", "closed", SuctionTile, 50, suction_script),
     Task("SlopePutt-v0", "hit", "closed", SlopePutt, 50, putt_script),
     Task("CaveDiver-v0", "fragile", "closed", CaveDiver, 80, dive_script),
     Task("WaferPose-v0", "units", "closed", WaferPose, 50, wafer_script),
+    Task("CartonPush-v0", "push", "closed", CartonPush, 60, carton_script),
+    Task("PipetteRail-v0", "several-objects", "closed", PipetteRail, 75, pipette_script),
+    Task("LiftCourier-v0", "later", "closed", LiftCourier, 60, lift_script),
 )
