@@ -1,4 +1,4 @@
-"""Eight more tasks, of seven families."""
+"""Seven more tasks, of seven families."""
 
 from __future__ import annotations
 
@@ -258,69 +258,6 @@ def putt_script() -> Any:
     return act
 
 
-class CaveDiver(_Sparse):
-    """A small submarine with a propeller and a slow ballast pump dives through a cave, and a touch of rock breaks it."""
-
-    near, hull = 0.1, 0.04
-    along = np.array([0.0, 0.5, 0.75, 0.95, 1.25, 1.45, 2.0])
-    floor = np.array([-0.9, -0.9, -0.5, -0.5, -0.9, -0.9, -0.8])
-    roof = np.array([0.0, 0.0, 0.0, -0.05, -0.45, -0.2, 0.0])
-
-    def __init__(self) -> None:
-        super().__init__(8, 2, real(2, -1, 1))
-
-    def room(self, at: Any) -> tuple[float, float]:
-        """Return the distances to the roof and to the floor."""
-        return float(np.interp(at[0], self.along, self.roof) - at[1]), float(
-            at[1] - np.interp(at[0], self.along, self.floor)
-        )
-
-    def begin(self, draw: Any) -> None:
-        self.at, self.goal = self._free(draw), self._free(draw)
-        while np.linalg.norm(self.goal - self.at) < 0.35:
-            self.goal = self._free(draw)
-        self.velocity, self.ballast, self.warmth = np.zeros(2), 0.0, draw(8, 12)
-
-    def _free(self, draw: Any) -> Any:
-        while True:
-            at = draw([0.15, -0.9], [1.85, 0.0])
-            if min(min(self.room((at[0] + aside, at[1]))) for aside in (-0.1, 0, 0.1)) > 0.16:
-                return at
-
-    def move(self, action: Any) -> None:
-        self.ballast = float(np.clip(self.ballast + 0.3 * action[1], -1, 1))
-        self.velocity = 0.75 * self.velocity + 0.022 * np.array([action[0], self.ballast])
-        self.at = self.at + self.velocity
-        self.warmth += 0.05 * self.np_random.normal()
-
-    def is_over(self) -> bool:
-        return bool(min(*self.room(self.at), self.at[0], 2 - self.at[0]) < self.hull)
-
-    def sensors(self) -> Any:
-        up, down = self.room(self.at)
-        return [up, self.velocity[0], self.at[0], self.ballast, down, self.warmth, self.at[1], self.velocity[1]]
-
-    def reached(self) -> Any:
-        return self.at
-
-
-def dive_script() -> Any:
-    def act(observation: Any) -> Any:
-        _, speed, x, ballast, _, _, y, sink = observation["observation"]
-        goal = observation["desired_goal"]
-        ahead = x + np.clip(goal[0] - x, -0.15, 0.15)
-        middle = (
-            np.interp(ahead, CaveDiver.along, CaveDiver.roof) + np.interp(ahead, CaveDiver.along, CaveDiver.floor)
-        ) / 2
-        to_y = (goal[1] if abs(goal[0] - x) < 0.15 else middle) - y
-        forward = np.clip(0.25 * (goal[0] - x), -0.06, 0.06) * max(0.1, 1 - abs(to_y) / 0.2)
-        pump = (np.clip(0.15 * to_y, -0.06, 0.06) - 0.75 * sink) / 0.022
-        action = [(forward - 0.75 * speed) / 0.022, (np.clip(pump, -1, 1) - ballast) / 0.3]
-        return np.clip(action, -1, 1).astype(np.float32)
-
-    return act
-
-
 class WaferPose(_Sparse):
     """A vacuum tool brings a wafer to a place in millimetres and turns it to a heading; success gives 1, all else 0."""
 
@@ -562,7 +499,6 @@ TASKS = (
     Task("CrankValve-v0", "pull", "closed", CrankValve, 60, crank_script),
     Task("SuctionTile-v0", "grasp", "closed", SuctionTile, 50, suction_script),
     Task("SlopePutt-v0", "hit", "closed", SlopePutt, 50, putt_script),
-    Task("CaveDiver-v0", "fragile", "closed", CaveDiver, 80, dive_script),
     Task("WaferPose-v0", "units", "closed", WaferPose, 50, wafer_script),
     Task("CartonPush-v0", "push", "closed", CartonPush, 60, carton_script),
     Task("PipetteRail-v0", "several-objects", "closed", PipetteRail, 75, pipette_script),

@@ -1,4 +1,4 @@
-"""Bodies that break or die: a car with range sensors, and a drone in a plane."""
+"""Bodies that break or die: a car with range sensors, a drone in a plane, and a submarine in a cave."""
 
 from __future__ import annotations
 
@@ -125,7 +125,71 @@ def hover_to(observation: Observation) -> Array:
     return np.array([lift - turn, lift + turn], np.float32)
 
 
+class CaveDiver(GoalTask):
+    """A small submarine with a propeller and a slow ballast pump dives through a cave. A touch of rock breaks it."""
+
+    near, hull = 0.1, 0.04
+    along = np.array([0.0, 0.5, 0.75, 0.95, 1.25, 1.45, 2.0])
+    floor = np.array([-0.9, -0.9, -0.5, -0.5, -0.9, -0.9, -0.8])
+    roof = np.array([0.0, 0.0, 0.0, -0.05, -0.45, -0.2, 0.0])
+
+    def __init__(self) -> None:
+        super().__init__(8, 2, 2)
+
+    def room(self, at: Array) -> tuple[float, float]:
+        """Return the distances to the roof and to the floor."""
+        roof, floor = (float(np.interp(at[0], self.along, height)) for height in (self.roof, self.floor))
+        return roof - at[1], at[1] - floor
+
+    def begin(self) -> None:
+        """Start and end where there is room."""
+        self.at, self.goal = self._free(), self._free()
+        while np.linalg.norm(self.goal - self.at) < 0.35:
+            self.goal = self._free()
+        self.velocity, self.ballast, self.warmth = np.zeros(2), 0.0, self.np_random.uniform(8, 12)
+
+    def _free(self) -> Array:
+        while True:
+            at = self.np_random.uniform([0.15, -0.9], [1.85, 0.0])
+            if min(min(self.room(at + np.array([aside, 0]))) for aside in (-0.1, 0, 0.1)) > 0.16:
+                return at
+
+    def move(self, action: Array) -> None:
+        """Pump, drive, and drift on."""
+        self.ballast = float(np.clip(self.ballast + 0.3 * action[1], -1, 1))
+        self.velocity = 0.75 * self.velocity + 0.022 * np.array([action[0], self.ballast])
+        self.at = self.at + self.velocity
+        self.warmth += 0.05 * self.np_random.normal()
+
+    def is_over(self) -> bool:
+        """Return whether it touches rock."""
+        return min(*self.room(self.at), self.at[0], 2 - self.at[0]) < self.hull
+
+    def observe(self) -> Array:
+        """Return the room, the position, the velocity, the ballast, and how warm the water is."""
+        up, down = self.room(self.at)
+        return np.array([up, self.velocity[0], self.at[0], self.ballast, down, self.warmth, self.at[1], self.velocity[1]])
+
+    def achieved(self) -> Array:
+        """Return the position."""
+        return self.at.copy()
+
+
+def dive_to(observation: Observation) -> Array:
+    """Stay in the middle of the cave until the goal is near."""
+    _, speed, x, ballast, _, _, y, sink = observation["observation"]
+    goal = observation["desired_goal"]
+    ahead = x + np.clip(goal[0] - x, -0.15, 0.15)
+    middle = sum(float(np.interp(ahead, CaveDiver.along, height)) for height in (CaveDiver.roof, CaveDiver.floor)) / 2
+    to_y = (goal[1] if abs(goal[0] - x) < 0.15 else middle) - y
+    forward = np.clip(0.25 * (goal[0] - x), -0.06, 0.06) * max(0.1, 1 - abs(to_y) / 0.2)
+    pump = (np.clip(0.15 * to_y, -0.06, 0.06) - 0.75 * sink) / 0.022
+    action = [(forward - 0.75 * speed) / 0.022, (np.clip(pump, -1, 1) - ballast) / 0.3]
+    return np.clip(action, -1, 1).astype(np.float32)
+
+
 TASKS = (
     Task("SensorCar-v0", "fragile", "open", SensorCar, 80, lambda: drive_free),
     Task("PlaneDrone-v0", "fragile", "open", PlaneDrone, 100, lambda: hover_to),
+    Task("CaveDiver-v0", "fragile", "open", CaveDiver, 80, lambda: dive_to),
 )

@@ -242,9 +242,8 @@ def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]]) -> tuple[int, ...]
     if not ranked:
         return None
     (most, tool), *others = ranked
-    by_chance = math.log(len(ranked))
-    next_best = max([likelihood for likelihood, _ in others[:1]], default=by_chance)
-    return tool if most >= max(next_best, by_chance) + math.log(1 / ERROR_RATE) else None
+    next_best = max([math.log(len(ranked)), *(likelihood for likelihood, _ in others)])
+    return tool if most >= next_best + math.log(1 / ERROR_RATE) else None
 
 
 @dataclass(frozen=True)
