@@ -44,7 +44,7 @@ def train(steps, folder=None, **options):
 def make_poor(trainer, search, monkeypatch):
     """Let the agent of a run be one that may be replaced."""
     monkeypatch.setattr(trainer.counts, "env_steps", 5_000)
-    monkeypatch.setattr(search, "_may_be_replaced", lambda run: True)
+    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: True)
 
 
 def found_by_steps(**values):
@@ -249,7 +249,7 @@ def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inf
     found = replace(search._infer(inferred.trainer.buffer.timeline.episodes()), symmetries=(HOLDING,), hidden=(4, 5))
     monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
     monkeypatch.setattr(search, "_infer", lambda *parts: asked.append(parts[-1]) or found)
-    monkeypatch.setattr(search, "_may_be_replaced", lambda run: False)
+    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: False)
     search._test_again(inferred.trainer, [])
     assert asked == [(4,)]
     values = {choice.option: choice.value for choice in search.state.found.structure}
@@ -312,7 +312,7 @@ def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
     monkeypatch.setattr(structure_search, "infer_structure", infer)
     monkeypatch.setattr(search, "state", replace(search.state, has_contact=False, random_episodes=3))
     monkeypatch.setattr(search, "_adopt", lambda run, found: None)
-    monkeypatch.setattr(search, "_may_be_replaced", lambda run: False)
+    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: False)
     search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:8])
     assert seen == [(3, 5)]
 
@@ -578,27 +578,30 @@ def test_a_policy_of_a_run_that_found_its_structure_keeps_it(inferred, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("success", "has_object", "restarts"),
+    ("success", "tolerance_levels", "restarts"),
     [
-        (successes(50, 0), True, 1),
-        (successes(0, 4, 46), True, 1),  # an interval of 3 % to 19 %
-        (successes(0, 5, 45), True, 0),  # of 4 % to 21 %
-        (successes(15, 0), True, 0),  # too few to show anything: with 30 % success, 15 failures are no accident
-        (successes(46, 4), True, 0),  # it improves
-        (successes(50, 0), False, 0),
+        (successes(50, 0), 0, 1),
+        (successes(0, 4, 46), 0, 1),  # an interval of 3 % to 19 %
+        (successes(0, 5, 45), 0, 0),  # of 4 % to 21 %
+        (successes(15, 0), 0, 0),  # too few to show anything: with 30 % success, 15 failures are no accident
+        (successes(46, 4), 0, 0),  # it improves
+        (successes(50, 0), 2, 0),
     ],
 )
 def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
-    inferred, monkeypatch, success, has_object, restarts
+    inferred, monkeypatch, success, tolerance_levels, restarts
 ):
     trainer, search, rebuilt = inferred.trainer, inferred.trainer.search, []
     counts = replace(trainer.counts, env_steps=6_000, due_updates=0.0)
     monkeypatch.setattr(trainer, "counts", counts)
     monkeypatch.setattr(trainer, "success", success)
     monkeypatch.setattr(trainer, "rebuild", lambda *parts: rebuilt.append(parts))
-    assert search.state.has_object
-    monkeypatch.setattr(search, "state", replace(search.state, has_object=has_object))
+    monkeypatch.setattr(search, "state", replace(search.state))
     monkeypatch.setattr(search, "_test_again", lambda run, episodes: None)
+    settings = replace(
+        trainer.settings, replay=trainer.settings.replay.model_copy(update={"tolerance_levels": tolerance_levels})
+    )
+    monkeypatch.setattr(trainer, "settings", settings)
     monkeypatch.setattr(search, "_adopt", lambda run, observed: None)
     search._refine(trainer, [])
     assert len(rebuilt) == restarts

@@ -242,7 +242,7 @@ class SearchState:
     first_probing: index of the first stored episode that sought contact.
     probing_episodes: number of episodes from there that sought contact.
     seek_until: environment steps after which the search for the first contacts, and then probing, ends at the latest.
-    has_object: whether the goal is about an object. has_contact: whether the probing episodes show what touches it.
+    has_contact: whether the probing episodes show what touches the object.
     endings: how the episodes so far ended.
     guesses: plans that steer a possible tool to the object, while no contact was seen.
     found: the options that follow from all episodes so far.
@@ -256,7 +256,6 @@ class SearchState:
     first_probing: int = 0
     probing_episodes: int = 0
     seek_until: int = 0
-    has_object: bool = False
     has_contact: bool = False
     probing: Probing | None = None
     guesses: tuple[Probing, ...] = ()

@@ -137,7 +137,6 @@ class StructureSearch:
         state.random_episodes = len(episodes)
         state.seek_until = state.seek_until or steps + MOST_RANDOM_STEPS
         found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
-        state.has_object = found.parts.has_object
         if not found.parts.has_object:  # whether columns show an object may need more episodes
             if run.demonstrations is None and _may_be_too_strong(found, self._spec):  # they use the whole range
                 state.phase, state.first_scaled = "scaling", len(episodes)
@@ -230,13 +229,13 @@ class StructureSearch:
             found = infer_structure(
                 episodes[:n], self._spec, compute_reward=self._compute_reward, known=known, later=episodes[n:]
             )
-            if found.sequence is not None and self._may_be_replaced(run):
+            if found.sequence is not None and _may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
                 return
             if found.symmetries:
                 self._take_symmetries(found)
         self._adopt(run, self.state.found)
-        if may_be_stuck and run.settings == before and is_poor and self._may_be_replaced(run):
+        if may_be_stuck and run.settings == before and is_poor and _may_be_replaced(run):
             self._replace_agent(run, before)
 
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
@@ -245,7 +244,7 @@ class StructureSearch:
         If no contact is found, nothing changes: the policy may not touch the object yet. If the agent may not be replaced,
         its hidden columns stay the same, and symmetries are tested for the columns that it sees.
         """
-        known, may_replace = self.state.found, self._may_be_replaced(run)
+        known, may_replace = self.state.found, _may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
         found = self._infer(episodes, len(episodes), shown, None if may_replace else hidden)
@@ -279,21 +278,13 @@ class StructureSearch:
         """
         settings = self._resolve(found)
         if settings != run.settings:
-            if self._may_be_replaced(run):
+            if _may_be_replaced(run):
                 self._replace_agent(run, settings)
             elif settings.agent_options == run.settings.agent_options:
                 run.rebuild(self._build(settings, run.agent, None), settings)
             else:
                 return
         self.state.found, run.settings = found, settings  # they may be equal for other reasons
-
-    def _may_be_replaced(self, run: RunState) -> bool:
-        """Return whether the agent has learned nothing yet, or unguided episodes show that it is poor and does not improve.
-
-        Without an object, low success in training does not show that: noise breaks a body, and spoils exact actions.
-        """
-        is_old = self.state.has_object and run.counts.env_steps >= AGAIN_FROM
-        return _has_not_learned(run) or (is_old and run.success.is_below(POOR))
 
     def _replace_agent(self, run: RunState, settings: Settings) -> None:
         """Go on with a new agent. It makes catch-up updates in place of the updates of the agent before it."""
@@ -326,6 +317,16 @@ def _infer_range(
 def all_choices(found: Structure) -> tuple[Choice, ...]:
     """Return the options that follow from what was found: those of presets for its features, then its structure."""
     return *preset_choices(found.features(), found.measures()), *found.choices()
+
+
+def _may_be_replaced(run: RunState) -> bool:
+    """Return whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve.
+
+    With waypoints or graded rewards, low success in training does not show that. Paths or exactness may be missing instead.
+    """
+    is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
+    is_old = run.counts.env_steps >= AGAIN_FROM and not is_local
+    return _has_not_learned(run) or (is_old and run.success.is_below(POOR))
 
 
 def _why_new(run: RunState, settings: Settings) -> str:
