@@ -148,7 +148,7 @@ def _why_no_object(found: Structure) -> str:
 
 def _why_no_contact(found: Structure) -> str:
     moved, played = found.probes
-    if played and len(found.parts.objects) > 1 and moved >= MOSTLY * played:
+    if played and len(found.moved) > 1 and moved >= MOSTLY * played:
         each = f"in {listed(found.moved)} of {played} episodes, {MIN_ONSETS} needed"
         return f"actions that bring the likely tool to the objects moved them {each}"
     if played:

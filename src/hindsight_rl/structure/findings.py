@@ -26,7 +26,7 @@ class Structure:
     """What the steps of a task show.
 
     parts: of the goal. sequence, relevance, workspace: None without an object, or with too little evidence.
-    moved: for each object, number of probing episodes in which it began to move.
+    moved: for each object of the sequence, number of probing episodes in which it began to move.
     time_limit: of an episode, in steps.
     action_range: whether a fraction of the range suffices, in a task without an object whose goals are far away; None: not
         tested.
