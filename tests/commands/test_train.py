@@ -63,8 +63,7 @@ def test_the_recipe_that_a_run_writes_at_its_end_holds_what_it_found(tmp_path, m
     settings = json.loads(next(tmp_path.glob("runs/PointReach-v0/td3-seed0-1/settings.json")).read_text())
     options = load_recipe("mine.toml").options
     assert options["structure"] == structure
-    assert ("hidden_goal" in settings["reasons"]) == (structure == "inferred")
-    assert options["hidden_goal"] == settings["options"]["hidden_goal"] == ([0, 1] if structure == "inferred" else [])
+    assert options["discount"] == settings["options"]["discount"] == (0.981 if structure == "inferred" else 0.98)
     capsys.readouterr()
     assert main(["train", "PointReach-v0", "--recipe", "mine.toml", "--workers", "0"]) == 0
     printed = capsys.readouterr().out
@@ -91,10 +90,10 @@ def test_a_recipe_with_another_suffix_is_refused_before_the_run(tmp_path, capsys
 
 def test_the_first_lines_say_what_is_declared_and_what_is_not_used(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main([*RUN, "--steps", "300", "--hidden-observation", "2", "--no-hidden-goal"]) == 0
+    assert main([*RUN, "--steps", "300", "--hidden-observation", "2", "--discount", "0.9"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "recipe 'default' (hidden_observation declared, the rest inferred: nothing found yet)" in printed
-    assert "not used: hidden_goal = (0, 1), since you set hidden_goal = ()" in printed
+    assert "not used: discount = 0.981, since you set discount = 0.9" in printed
 
 
 def test_a_name_stays_with_a_run_that_is_resumed_without_it(tmp_path):

@@ -19,14 +19,9 @@ MIN_VALUES = 5  # different values that a dimension of the goal must have: few v
 
 @dataclass(frozen=True)
 class GoalCopies:
-    """columns[k]: the observation column that equals achieved_goal[k] in every step, or None.
-
-    noise: largest standard deviation of their differences; 0 if they are exact.
-    """
+    """columns[k]: the observation column that equals achieved_goal[k] in every step, or None."""
 
     columns: tuple[int | None, ...]
-    n_steps: int
-    noise: float = 0.0
 
     @property
     def is_complete(self) -> bool:
@@ -37,15 +32,6 @@ class GoalCopies:
     def complete(self) -> tuple[int, ...]:
         """The columns, which must have no gap."""
         return tuple(column for column in self.columns if column is not None)
-
-    def evidence(self) -> str:
-        """Return the evidence in one sentence."""
-        found = {k: column for k, column in enumerate(self.columns) if column is not None}
-        if not found:
-            return f"no column equals a dimension of achieved_goal in {self.n_steps:,} steps"
-        pairs = ", ".join(f"column {column} = achieved_goal[{k}]" for k, column in found.items())
-        noise = f", up to noise of {self.noise:.2g}" if self.noise else ""
-        return f"{pairs} in {self.n_steps:,} of {self.n_steps:,} steps{noise}"
 
 
 @dataclass(frozen=True)
@@ -75,9 +61,8 @@ def find_goal_copies(steps: Steps, largest_noise: float = NOISY_COPY) -> GoalCop
     for k, values in enumerate(achieved.T):
         equal = np.flatnonzero(np.abs(seen - values[:, None]).max(0) <= rounding)
         columns.append(int(equal[0]) if len(equal) else int(nearest[k]) if is_noisy[k] else None)
-    noise = float(np.sqrt(least[is_noisy & (least > rounding**2)].max(initial=0.0)))
     varies = [column is not None and np.ptp(values) > 0 for column, values in zip(columns, achieved.T, strict=True)]
-    return GoalCopies(tuple(columns) if any(varies) else (None,) * len(columns), len(steps), noise)
+    return GoalCopies(tuple(columns) if any(varies) else (None,) * len(columns))
 
 
 def find_constant_columns(steps: Steps) -> tuple[int, ...]:

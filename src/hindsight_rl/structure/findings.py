@@ -129,9 +129,6 @@ class Structure:
             yield Choice("tolerance_levels", self.tolerance_levels, self._why_graded)
         if self.action_range is not None and self.action_range.small_suffices:
             yield Choice("action_scale", SMALL_FRACTION, self.action_range.evidence())
-        if self.copies.is_complete:
-            evidence = f"the observation and goal - achieved_goal say where the goal is; {self.copies.evidence()}"
-            yield Choice("hidden_goal", self._whole_goal, evidence)
 
     @property
     def _is_graded(self) -> bool:
