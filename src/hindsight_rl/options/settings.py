@@ -209,7 +209,7 @@ class WorkerOptions(OptionRecord, title="Workers"):
     """Where episodes are collected. The number of workers and the engine do not change the result."""
 
     workers: Annotated[int, Ge(0), Le(1_024)] | Literal["auto"] = Field(  # each is a process of 100 MB or more
-        0, description="processes that collect and evaluate; 0: the learner's own; auto (`train`): also spare cores"
+        0, description="processes that collect and evaluate; 0: the learner's own; auto, set by `train`: also spare cores"
     )
     engine: Literal["processes", "ray"] = Field(
         "processes", description="what runs the workers; ray may use other machines"
