@@ -153,6 +153,21 @@ def test_positions_stay_visible_where_actions_are_target_positions():
     assert any("positions 0, 1, 2, 3 are shown" in str(found) for found in explain_findings(structure))
 
 
+@pytest.mark.parametrize(
+    ("without", "is_uncertain"),
+    [
+        (None, True),  # the networks know nothing yet
+        (Difference(0.3, 0.1), True),
+        (Difference(0.0, 0.1), False),  # positions do not matter
+        (Difference(0.9, 0.1), False),  # they do
+    ],
+)
+def test_whether_positions_matter_is_open_until_the_test_is_certain(inferred, without, is_uncertain):
+    structure = replace(inferred[0], symmetries=(), without_positions=without)
+    assert structure.is_uncertain == is_uncertain
+    assert not replace(structure, positions=(), without_positions=None).is_uncertain
+
+
 def test_networks_that_see_nothing_but_noise_know_nothing(inferred):
     _, episodes, probing = inferred
     structure, steps = inferred[0], Steps.from_episodes([*episodes, *probing])

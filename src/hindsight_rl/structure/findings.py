@@ -15,7 +15,7 @@ from .model import Difference, Relevance
 from .parts import Parts, Workspace
 from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
 from .steps import BESIDE
-from .symmetry_verdicts import SymmetryVerdict, generators
+from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict, generators
 
 USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plain rewards, a hand with 60 from graded ones
@@ -65,6 +65,13 @@ class Structure:
     def contact(self) -> Contact | None:
         """The contact of the tool with all objects."""
         return self.sequence.joint if self.sequence else None
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether more episodes that seek contact may decide what is open: a symmetry, or whether positions matter."""
+        without, margin = self.without_positions, SYMMETRY_MARGIN
+        is_decided = without is not None and (without.is_below(margin, 1) or without.is_above(margin, 1))
+        return any(symmetry.is_uncertain for symmetry in self.symmetries) or (bool(self.positions) and not is_decided)
 
     def measures(self) -> dict[str, float]:
         """Return what was measured, by the names that presets use."""

@@ -40,7 +40,7 @@ SCALING_EPISODES = 8  # in every second one, random actions are small
 # some, but the tool is not certain. An opening has no tool, but is learned from so many random steps sooner than from 400.
 MOST_RANDOM_STEPS = 2_000
 MORE_RANDOM_STEPS = 250  # until the structure is inferred again
-PROBING_STEPS = 1_000  # for each object; at most twice as many while a symmetry is likely, but not certain
+PROBING_STEPS = 1_000  # for each object; at most twice as many while the structure is uncertain
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = REFINE_AT[1]  # environment steps before which no agent is replaced
 POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
@@ -161,14 +161,14 @@ class StructureSearch:
         run.drop_jobs()
 
     def _look_at_contacts(self, run: RunState, episodes: Sequence[Episode]) -> None:
-        """Infer the structure from the probing episodes. While a symmetry is likely, but not certain, play more of them.
+        """Infer the structure from the probing episodes. While symmetries or positions are uncertain, play more of them.
 
-        That costs fewer steps than to learn without a symmetry that holds.
+        That costs fewer steps than to learn without a symmetry that holds, or with positions that do not matter.
         """
         state, steps = self.state, run.counts.env_steps
         state.probing_episodes = len(episodes) - state.first_probing
         found = self._infer(episodes)
-        if steps < state.seek_until and any(symmetry.is_uncertain for symmetry in found.symmetries):
+        if steps < state.seek_until and found.is_uncertain:
             state.next_at = min(steps + PROBING_STEPS // 2, state.seek_until)
             return
         state.has_contact = found.contact is not None
