@@ -12,19 +12,19 @@ def options_of(measures, *presets):
 
 
 @pytest.mark.parametrize(
-    ("steps_to_goal", "limit", "presets", "options"),
+    ("steps_to_goal", "limit", "options"),
     [
-        (15, 500, ("body",), {"training_episode_steps": 90, "discount": 0.989}),
-        (2, 500, ("body",), {"training_episode_steps": 50, "discount": 0.95}),
-        (2, 50, ("body",), {"discount": 0.95}),
-        (80, 500, ("body",), {"discount": 0.99}),
-        (15, 150, ("body",), {"discount": 0.989}),
-        (15, None, ("body",), {"discount": 0.989}),
+        (15, 500, {"training_episode_steps": 90, "discount": 0.989}),
+        (2, 500, {"training_episode_steps": 50, "discount": 0.95}),
+        (2, 50, {"discount": 0.95}),
+        (80, 500, {"discount": 0.99}),
+        (15, 150, {"discount": 0.989}),
+        (15, None, {"discount": 0.989}),
     ],
 )
-def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, presets, options):
+def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, options):
     measures = {"steps_to_goal": steps_to_goal} | ({} if limit is None else {"time_limit": limit})
-    assert options_of(measures, *presets) == options
+    assert options_of(measures, "body") == options | {"relabel": "future=0.4,random=0.4"}
 
 
 @pytest.mark.parametrize(("limit", "steps"), [(400, 120), (300, 100)])
