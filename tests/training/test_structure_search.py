@@ -19,6 +19,7 @@ from hindsight_rl.records import ArraySpec, GoalSpec
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.structure import Endings
 from hindsight_rl.structure.model import Difference
+from hindsight_rl.structure.steps import LITTLE
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
 from hindsight_rl.task_structure.symmetries import Symmetry
 from hindsight_rl.training import structure_search
@@ -87,7 +88,7 @@ def test_two_objects_have_a_chain():
         assert model.settings.agent_options.discount == 0.95  # 2 objects in 40 steps
         assert len(model.trainer.search.state.found.value("subgoals")) == 2
         assert model.trainer.search.state.probing is None  # what it planned is not kept
-        assert model.trainer.success.recent_rate < structure_search.POOR
+        assert model.trainer.success.recent_rate < LITTLE
         assert model.trainer.counts.catch_up_updates == 0  # two objects are not placed so early
         batch = model.trainer.buffer.sample(64)
         assert set(np.unique(batch.subgoal)) == {0, 1, 2, 3}

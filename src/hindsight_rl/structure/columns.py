@@ -10,10 +10,8 @@ import numpy as np
 from ..records import Array
 from ..records.statistics import FLOAT32_ROUNDING, NOISY_COPY, are_noisy_copies
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import ROUNDED, Steps, with_unit_norm
+from .steps import HARDLY, ROUNDED, SAMPLED, Steps, with_unit_norm
 
-SAMPLED = 64  # rows that are compared first: most pairs of columns fail on them already
-LINEAR = 0.999  # R2 from which on a linear relation is tested for exactness
 MIN_VALUES = 5  # different values that a dimension of the goal must have: few values agree with a line by accident
 
 
@@ -77,11 +75,11 @@ def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
     sample = seen[:: max(1, len(seen) // SAMPLED)]
     size = np.abs(seen).max(0)
-    rounding = 4 * FLOAT32_ROUNDING * np.maximum(size[live, None], size[live])  # of the difference of each pair
     found: dict[
         frozenset[int], ColumnDifference
     ] = {}  # "c = a - b" and "b = a - c" say the same: one of each triple is kept
     for column in live:
+        rounding = FLOAT32_ROUNDING * (size[live, None] + size[live] + size[column])  # of each pair's difference from it
         gap = np.abs(sample[:, live, None] - sample[:, None, live] - sample[:, column, None, None]).max(0)
         for i, j in np.argwhere(gap <= rounding):
             left, right = live[i], live[j]
@@ -174,7 +172,7 @@ def find_units(steps: Steps) -> Units:
 def _linear_columns(values: Array, seen: Array, live: Array) -> dict[int, tuple[int, float, float]]:
     """Return the columns of which `values` is an exact linear function: column -> (column, factor, offset)."""
     fraction = np.square(with_unit_norm(seen[:, live]).T @ with_unit_norm(values))
-    fits = {c: _exact_fit(values, seen[:, [c]]) for c in live[fraction >= LINEAR].tolist()}
+    fits = {c: _exact_fit(values, seen[:, [c]]) for c in live[fraction >= 1 - HARDLY].tolist()}
     return {c: (c, float(fit[0]), float(fit[1])) for c, fit in fits.items() if fit is not None}
 
 
@@ -183,7 +181,7 @@ def _linear_pairs(values: Array, seen: Array, live: Array) -> list[tuple[Array, 
     unit = with_unit_norm(seen[:, live])
     one, both = unit.T @ with_unit_norm(values), unit.T @ unit
     fraction = np.square(one)[:, None] + np.square(one) - 2 * one[:, None] * one * both  # R2, times its denominator
-    pairs = np.argwhere(np.triu(fraction >= LINEAR * np.maximum(1 - np.square(both), ROUNDED), 1))
+    pairs = np.argwhere(np.triu(fraction >= (1 - HARDLY) * np.maximum(1 - np.square(both), ROUNDED), 1))
     fits = [(live[pair], _exact_fit(values, seen[:, live[pair]])) for pair in pairs]
     return [(pair, fit) for pair, fit in fits if fit is not None]
 
@@ -196,7 +194,7 @@ def _exact_fit(values: Array, columns: Array) -> Array | None:
     precision = FLOAT32_ROUNDING * (np.abs(values).max() + np.abs(design * weights).max(0).sum())
     weights[-1] *= abs(weights[-1]) > precision
     is_exact = np.abs(residual).max() <= precision
-    return weights if is_exact and residual.var() <= (1 - LINEAR) * values.var() else None
+    return weights if is_exact and residual.var() <= HARDLY * values.var() else None
 
 
 def _set_pair(units: Units, steps: Steps, k: int, pair: Array, weights: Array) -> None:

@@ -20,10 +20,8 @@ from .parts import AT_REST, POSITION_SIZES, Dimensions, Parts
 from .steps import ALIKE, ERROR_RATE, HARDLY, MOSTLY, ROUNDED, Steps, regress, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
-CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order; of long goals 2
-MOST_TOOLS = 1024  # combinations of candidates, which are all compared
+CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order
 MOST_GUESSES = 4  # of the tool: they share the episodes, so with more of them each is tried less often
-FINEST = 0.05  # of the standard deviation of the goals: positions that are nearer to each other count as one
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
 
@@ -80,7 +78,8 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
     steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
     """
     onsets = find_onsets(steps)
-    if len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
+    is_position = steps.goal_size <= max(POSITION_SIZES)  # objects that only moved together so far have more dimensions
+    if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return None
     positions = find_positions(steps, [column for column in controlled.columns if units.is_known[column]])
     return _certain(_rank_tools(steps, onsets, positions))
@@ -156,7 +155,7 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, object_columns]
     distances = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9])
     usual_step = np.median(np.linalg.norm(steps.change[:, tool], axis=1))
-    low, middle, high = np.maximum(distances, max(usual_step, FINEST * steps.goal_std)).tolist()
+    low, middle, high = np.maximum(distances, max(usual_step, HARDLY * steps.goal_std)).tolist()
     low_position, high_position = np.quantile(steps.observation[:, tool], [HARDLY, 1 - HARDLY], axis=0)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= low_position - middle) & (goals <= high_position + middle)).all(1).mean()
@@ -223,12 +222,9 @@ def _rank_tools(steps: Steps, onsets: Array, positions: Sequence[int]) -> list[t
     seen = steps.next_observation[:, list(positions), None]
     gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), ROUNDED**2), axis=0).T
-    counts = [n for n in range(2, CANDIDATES + 1) if n ** len(near) <= MOST_TOOLS]
-    if not counts:
-        return []
     at_rest = np.flatnonzero(steps.moved < AT_REST * steps.goal_std)
     ranked = []
-    for chosen in product(*near[:, : counts[-1]].tolist()):
+    for chosen in product(*near[:, :CANDIDATES].tolist()):
         if len(set(chosen)) == len(chosen):
             square = gap[:, chosen, range(len(chosen))].sum(1)
             n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
@@ -376,6 +372,6 @@ def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, 
         positions = one.achieved_goal[one.moved < AT_REST * one.goal_std]
         goals = one.desired_goal[one.starts_episode]
         low, high = np.quantile(positions, [HARDLY, 1 - HARDLY], axis=0) if len(positions) else (np.inf, -np.inf)
-        margin = FINEST * one.goal_std
+        margin = HARDLY * one.goal_std
         fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
     return tuple(fractions)

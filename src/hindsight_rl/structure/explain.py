@@ -9,8 +9,8 @@ from .columns import listed
 from .contact import MIN_ONSETS, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import FEWEST_EPISODES, MOST_GROUPS
-from .model import COLUMN_MARGIN, SCREENING, Difference, Relevance
-from .steps import MOSTLY
+from .model import COLUMN_MARGIN, Difference, Relevance
+from .steps import LITTLE, MOSTLY
 from .symmetry_verdicts import SYMMETRY_MARGIN
 
 
@@ -62,8 +62,8 @@ def _columns(found: Structure) -> Iterator[Finding]:
         if (loss := relevance.without.get(column)) is None:
             yield Finding("column", f"column {column}", verdict, _why_untested(column, found, contact))
         else:
-            reason = _why_uncertain(column, found, relevance) + loss.explain("without", "with", SCREENING, 1)
-            yield _tested("column", f"column {column}", verdict, reason, loss, 1, SCREENING)
+            reason = _why_uncertain(column, found, relevance) + loss.explain("without", "with", LITTLE, 1)
+            yield _tested("column", f"column {column}", verdict, reason, loss, 1, LITTLE)
     if (loss := found.without_positions) is not None:
         verdict = "are not needed" if loss.is_below(SYMMETRY_MARGIN, 1) else "are shown"
         reason = f"beside the gaps between them, {loss.explain('without', 'with', SYMMETRY_MARGIN, 1)}"
@@ -85,7 +85,7 @@ def _why_untested(column: int, found: Structure, contact: Contact) -> str:
 def _why_uncertain(column: int, found: Structure, relevance: Relevance) -> str:
     """Return why a column is shown whose own figure does not say it."""
     loss = relevance.without[column]
-    if column in found.hidden or not loss.is_below(SCREENING, 1):
+    if column in found.hidden or not loss.is_below(LITTLE, 1):
         is_uncertain = column in relevance.uncertain and column not in found.hidden
         return "it is uncertain whether it matters, " if is_uncertain else ""
     if not relevance.needless:

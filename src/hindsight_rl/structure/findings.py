@@ -12,8 +12,8 @@ from .columns import ColumnDifference, GoalCopies, Units, listed
 from .contact import Contact, ObjectSequence, missing_differences
 from .controlled import ControlledColumns
 from .model import Difference, Relevance
-from .parts import Parts, Workspace
-from .random_actions import MOST_DIMENSIONS, SMALL_FRACTION, ActionRange, Inertia
+from .parts import POSITION_SIZES, Parts, Workspace
+from .random_actions import SMALL_FRACTION, ActionRange, Inertia
 from .steps import BESIDE
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict, generators
 
@@ -110,7 +110,8 @@ class Structure:
             yield Feature("cancelling_actions", inertia)
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
-        if self.inertia.is_far and not self.inertia.has_speed and len(self._whole_goal) <= MOST_DIMENSIONS:
+        is_position = len(self._whole_goal) <= max(POSITION_SIZES)  # a few hundred waypoints cover a space, but no more
+        if self.inertia.is_far and not self.inertia.has_speed and is_position:
             yield Feature("waypoints", inertia, needs="n_waypoints")
             if limit is not None and self.inertia.starts_anywhere:
                 yield Feature("many_starts", inertia, needs="n_waypoints")

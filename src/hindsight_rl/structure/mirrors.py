@@ -13,7 +13,7 @@ from ..task_structure.symmetries import Symmetry
 from .columns import Units
 from .controlled import STEPS_PER_INPUT
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
-from .steps import BESIDE, LITTLE, ROUNDED, Steps, at_equal_intervals, correlations, lie_on_one_side
+from .steps import BESIDE, LITTLE, MOST_DEVIATIONS, ROUNDED, Steps, at_equal_intervals, correlations, lie_on_one_side
 from .symmetry_verdicts import (
     SYMMETRY_MARGIN,
     Candidate,
@@ -26,7 +26,6 @@ from .symmetry_verdicts import (
 
 FEWEST_EPISODES = 10
 MOST_GROUPS = 6  # of columns and actions that change their signs together: a group has at most 2^6 = 64 elements
-ELSEWHERE = 3.0  # standard errors: starts and goals so far from 0 are mirrored at their mean instead
 
 
 class Mirrors:
@@ -177,4 +176,4 @@ def _centre_of_task(steps: Steps) -> Array:
     start = steps.starts_episode
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     mean, error = ends.mean(0), ends.std(0) / np.sqrt(len(ends))
-    return np.where(np.abs(mean) > ELSEWHERE * error, mean, 0.0)
+    return np.where(np.abs(mean) > MOST_DEVIATIONS * error, mean, 0.0)

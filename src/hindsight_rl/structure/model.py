@@ -25,9 +25,6 @@ MOST_MODEL_STEPS = 3_000  # of which half are those in which the goal moves most
 COMPARED_STEPS = 1_000  # among which the nearest to a step is sought: among all of them that takes seconds
 ORDERS = 4  # in which values of other steps are taken: with one alone, chance widens the intervals
 COLUMN_MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
-# of the held-out loss, for one column in networks that rely on it: noise of fingers adds 0.11 +- 0.01 there and is not
-# needed, while fuel, which ends one day, adds 0.12 +- 0.03
-SCREENING = 0.15
 EXPLAINED = 0.3  # of the variance: networks that leave more unexplained may not know yet what a column is for
 
 
@@ -271,7 +268,7 @@ class Relevance:
     """How much the held-out loss grows without each column that may be hidden.
 
     without: each column, in networks that expect it.
-    needless: columns without which, one by one, it grows by less than SCREENING for certain.
+    needless: columns without which, one by one, it grows by less than LITTLE for certain.
     together: how much it grows in networks that see none of them; less than COLUMN_MARGIN for certain.
     """
 
@@ -353,7 +350,7 @@ class ColumnTest:
             return Relevance({}, (), None)
         without = {column: self._model.without(self._at([column])) for column in candidates}
         is_clear = self._model.unexplained <= EXPLAINED
-        needless = [c for c, each in without.items() if is_clear and each.is_below(SCREENING, 1)]
+        needless = [c for c, each in without.items() if is_clear and each.is_below(LITTLE, 1)]
         order = sorted(needless, key=lambda column: without[column].mean)
         together: dict[int, Difference] = {}  # by how many of the columns are left out
         fewest, most = 0, len(order)

@@ -20,7 +20,6 @@ BY_ITSELF = 2  # steps: what moves before the second step of most episodes is mo
 
 Dimensions = tuple[int, ...]  # of the goal
 PartKind = Literal["body", "object", "unmoved"]
-LEAVES = 0.1  # fraction of the episodes that seek contact in which the object must leave
 
 
 @dataclass(frozen=True)
@@ -230,7 +229,7 @@ class Workspace:
     @property
     def is_left(self) -> bool:
         """Whether objects leave it, and do not come back."""
-        return self.n_left >= LEAVES * self.n_episodes and self.n_back <= LITTLE * self.n_left
+        return self.n_left >= LITTLE * self.n_episodes and self.n_back <= LITTLE * self.n_left
 
     def options(self) -> dict[str, Any]:
         """Return the options that end an episode of training where the object leaves it."""

@@ -16,7 +16,6 @@ from ..records.statistics import FLOAT32_ROUNDING
 from .steps import ALIKE, LITTLE, ROUNDED, Steps, correlations
 
 FAR_STEPS = 40  # steps to a goal at the speed of random actions
-MOST_DIMENSIONS = 3  # of a goal, in which a few hundred waypoints cover the task
 SMALL_FRACTION = 0.125  # fraction of the action range
 AS_FAR = 0.3  # of the displacement under the full action range; 0.125 if displacements are proportional to actions
 WINDOW_STEPS = 10  # steps, in which the displacements of single steps add up or cancel out

@@ -10,9 +10,8 @@ import numpy as np
 from ..options import Choice
 from ..records import Array, Episode
 from ..records.reward_scale import GuardedReward, RewardOf
-from .steps import ALIKE, MOST_DEVIATIONS, MOSTLY
+from .steps import ALIKE, MOST_DEVIATIONS, MOSTLY, SAMPLED
 
-MOST_EPISODES_COMPARED = 32
 BISECTIONS = 16  # of the interval that the distance lies in
 MOST_LEVELS = 6  # at each, the difference between start and goal is half as large
 MIN_SUCCESSES = 3  # that ended an episode
@@ -56,7 +55,7 @@ def _goals(episode: Episode) -> tuple[Array, Array]:
 
 
 def _last_goals(episodes: Sequence[Episode]) -> tuple[Array, dict[str, Array]]:
-    last = episodes[:MOST_EPISODES_COMPARED]
+    last = episodes[:SAMPLED]
     goal = np.stack([np.asarray(each.desired_goal[-1]) for each in last])
     return goal, {key: np.stack([each.info[key][-1] for each in last]) for key in last[0].info}
 

@@ -29,7 +29,7 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
-from ..structure.steps import HELD_OUT
+from ..structure.steps import HELD_OUT, LITTLE
 from ..structure.symmetry_verdicts import generators
 from .demonstrations import Demonstrations
 from .resolve import Found
@@ -43,7 +43,6 @@ MORE_RANDOM_STEPS = 250  # until the structure is inferred again
 PROBING_STEPS = 1_000  # for each object; at most twice as many while the structure is uncertain
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = REFINE_AT[1]  # environment steps before which no agent is replaced
-POOR = 0.2  # success rate; an agent below it has little to lose, but may be stuck with what its first episodes taught it
 MOST_CATCHING_UP = 5_000  # catch-up updates of a new agent, in place of the updates of the agent that it replaces
 # environment steps without any success, after which training episodes end at their time limit only
 TRY_LONGER_AT = REFINE_AT[2]
@@ -214,7 +213,7 @@ class StructureSearch:
         If nothing changes, a new agent replaces a poor one, and learns from the stored episodes (Nikishin et al. 2022).
         """
         self._schedule(run)
-        before, is_poor = run.settings, run.success.is_below(POOR)
+        before, is_poor = run.settings, run.success.is_below(LITTLE)
         if self.state.found.endings and self.state.endings.is_clear and is_poor:
             self.state.take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
@@ -326,7 +325,7 @@ def _may_be_replaced(run: RunState) -> bool:
     """
     is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
     is_old = run.counts.env_steps >= AGAIN_FROM and not is_local
-    return _has_not_learned(run) or (is_old and run.success.is_below(POOR))
+    return _has_not_learned(run) or (is_old and run.success.is_below(LITTLE))
 
 
 def _why_new(run: RunState, settings: Settings) -> str:
