@@ -38,8 +38,8 @@ HEADLINE = (  # tasks of the README
 HEADLINE_HEAD = "|task|solved|steps: median (quartiles)|all seeds|time|SB3 + HER|\n|---|---|---|---|---|---|\n"
 VARIANTS = ("inferred", "none", "declared", "subgoals", "symmetric", "relative", "plain")  # in the order of the rows
 HEADER = (
-    "| task | learner | seeds | solved at steps | of these, by the check | last success in % | seconds |\n"
-    "|---|---|---|---|---|---|---|\n"
+    "| task | learner | seeds | solved at steps | of these, by the check | last success in % | seconds | commit |\n"
+    "|---|---|---|---|---|---|---|---|\n"
 )
 
 
@@ -171,7 +171,14 @@ def row_of(task: str, learner: str, runs: Sequence[Line]) -> str:
         steps = f"not in {summary([total(run, 'env_steps') for run in runs])}"
     checks = [run.get("check_steps", "") for run in runs]
     check = summary([float(number) for number in checks]) if all(checks) else "unknown"
-    return f"| `{task}` | {learner} | {', '.join(seeds_of(runs))} | {steps} | {check} | {last} | {seconds} |"
+    commits = ", ".join(dict.fromkeys(run["commit"][:7] or "unknown" for run in runs if "commit" in run)) or "-"
+    return f"| `{task}` | {learner} | {seeds_text(runs)} | {steps} | {check} | {last} | {seconds} | {commits} |"
+
+
+def seeds_text(runs: Sequence[Line]) -> str:
+    """Return the seeds of runs: those from 0 on as a range."""
+    seeds = [int(seed) for seed in seeds_of(runs)]
+    return f"0-{seeds[-1]}" if len(seeds) > 1 and seeds == list(range(len(seeds))) else ", ".join(map(str, seeds))
 
 
 def total(run: Line, column: str) -> float:

@@ -32,7 +32,7 @@ def _groups(found: Structure) -> Iterator[Finding]:
         (
             f"columns of achieved_goal[{listed(part.dimensions)}]",
             (found.copies.columns[k] for k in part.dimensions),
-            "they equal it, or are linear functions of it",
+            "they equal it, up to little noise, or are linear functions of it",
         )
         for part in found.parts.parts
     ]
