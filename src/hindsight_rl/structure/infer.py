@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,15 @@ from .success import count_tolerance_levels, errors_add_up, find_success_distanc
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 
 
+@dataclass(frozen=True)
+class _Decided:
+    """What is decided before: see `infer_structure`."""
+
+    shown: Sequence[int]
+    known: Sequence[Symmetry]
+    hidden: Sequence[int] | None
+
+
 def infer_structure(
     episodes: Sequence[Episode],
     spec: GoalSpec,
@@ -74,7 +83,7 @@ def infer_structure(
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
     parts = find_parts(steps, random_steps, lambda dimensions: errors_add_up(compute_reward, episodes, dimensions))
     controlled, sequence, guesses = _look_for_contact(steps, random_steps, parts, copies, units)
-    held = [Symmetry.parse(text, spec) for text in known]
+    decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden)
     has_mirrors = not parts.has_object and copies.is_complete
     found = Structure(
         units=units,
@@ -89,12 +98,11 @@ def infer_structure(
         sequence=sequence,
         time_limit=spec.max_episode_steps,
         tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
-        symmetries=_find_mirrors(steps, copies, constant, units, spec.action, held) if has_mirrors else (),
+        symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known) if has_mirrors else (),
     )
     if sequence is None or not probing:
         return found
-    everything = [*episodes, *later]
-    return _with_probing(found, sequence, everything, probing, noise, shown, compute_reward, held, hidden)
+    return _with_probing(found, sequence, [*episodes, *later], probing, noise, compute_reward, decided)
 
 
 def _look_for_contact(
@@ -114,10 +122,8 @@ def _with_probing(
     episodes: Sequence[Episode],
     probing: Sequence[Episode],
     noise: Array | None,
-    shown: Sequence[int],
     compute_reward: RewardOf | None,
-    known: Sequence[Symmetry],
-    hidden: Sequence[int] | None,
+    decided: _Decided,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
     steps, objects = Steps.from_episodes(probing, noise), sequence.dimensions
@@ -130,7 +136,7 @@ def _with_probing(
         found = replace(found, workspace=find_workspace(everything, steps, found.parts.objects))
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, objects)
     sequence = measure_sequence(everything, sequence, distance)
-    found = _with_contact(replace(found, sequence=sequence), sequence.joint, everything, shown, known, hidden)
+    found = _with_contact(replace(found, sequence=sequence), sequence.joint, everything, decided)
     if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
@@ -148,16 +154,10 @@ def _find_mirrors(
     return tuple(Mirrors(steps, copies.complete, constant, units, np.isclose(-low, high).ravel(), known).find())
 
 
-def _with_contact(
-    found: Structure,
-    contact: Contact,
-    steps: Steps,
-    shown: Sequence[int],
-    known: Sequence[Symmetry],
-    hidden: Sequence[int] | None,
-) -> Structure:
+def _with_contact(found: Structure, contact: Contact, steps: Steps, decided: _Decided) -> Structure:
     """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
+    shown, hidden = decided.shown, decided.hidden
     live = [c for c in range(steps.n_columns) if c not in found.constant]
     always = {*gaps, *controlled.clear, *shown, *contact.tool, *contact.object_columns}
     may_be_needless = [c for c in live if c not in always] if hidden is None else []
@@ -167,7 +167,7 @@ def _with_contact(
     is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
     symmetries: tuple[SymmetryVerdict, ...] = ()
     if is_whole:
-        symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, known).find())
+        symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, decided.known).find())
     needless = set(range(steps.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
     positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
     without_positions = None
