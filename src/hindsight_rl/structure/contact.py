@@ -73,7 +73,7 @@ class Contact:
 
 
 def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[int, ...] | None:
-    """Return the column that meets each dimension of the goal; None if there is too little evidence.
+    """Return the column that meets each dimension of the goal; None for more than three of them, or too little evidence.
 
     steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
     """

@@ -17,12 +17,12 @@ MOSTLY = 0.5  # a majority: of steps, of episodes, of goals, of a usual distance
 # of the size of a task, as the standard deviation of its goals: what is nearer is beside. With 0.2, guesses of the tool
 # touch the cube of FetchPush less often, and learning begins up to 1,000 steps later.
 BESIDE = 0.25
-LITTLE = 0.2  # of what is usual, or explained: less does not count
+LITTLE = 0.2  # of what is usual or explained, of episodes, of a success rate: less does not count
 ALIKE = 0.9  # correlation or ratio from which on two columns, displacements or distances are alike
 HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
 TINY = float(np.finfo(np.float64).tiny)  # in place of 0 where something is divided by it
 ROUNDED = 1e-12  # a spread that is as good as 0, because values are rounded
-MOST_DEVIATIONS = 6.0  # standard deviations: noise hardly exceeds them, and rare jumps must not outweigh all other steps
+MOST_DEVIATIONS = 6.0  # standard deviations or errors: noise hardly exceeds them, and rare jumps must not outweigh the rest
 BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
 SAMPLED = 32  # rows or episodes that are compared where all of them would take long
 ERROR_RATE = 0.05  # of all hypotheses that are tested together

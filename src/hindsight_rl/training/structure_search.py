@@ -213,7 +213,7 @@ class StructureSearch:
         If nothing changes, a new agent replaces a poor one, and learns from the stored episodes (Nikishin et al. 2022).
         """
         self._schedule(run)
-        before, is_poor = run.settings, run.success.is_below(LITTLE)
+        before, is_poor = run.settings, _is_poor(run)
         if self.state.found.endings and self.state.endings.is_clear and is_poor:
             self.state.take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
@@ -325,7 +325,12 @@ def _may_be_replaced(run: RunState) -> bool:
     """
     is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
     is_old = run.counts.env_steps >= AGAIN_FROM and not is_local
-    return _has_not_learned(run) or (is_old and run.success.is_below(LITTLE))
+    return _has_not_learned(run) or (is_old and _is_poor(run))
+
+
+def _is_poor(run: RunState) -> bool:
+    """Return whether the agent has little to lose; it may be stuck with what its first episodes taught it."""
+    return run.success.is_below(LITTLE)
 
 
 def _why_new(run: RunState, settings: Settings) -> str:
