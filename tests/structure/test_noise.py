@@ -38,6 +38,15 @@ def test_noise_of_an_object_at_rest_is_no_displacement():
     assert np.flatnonzero(steps.moved).tolist() == [STEPS * k + 39 for k in range(EPISODES)]
 
 
+def test_noise_is_measured_although_the_object_is_pushed_in_a_tenth_of_the_steps():
+    rng = np.random.default_rng(0)
+    position = rng.uniform(-1, 1, (EPISODES, 1)) + np.zeros((EPISODES, STEPS + 1))
+    position[:, 41:46] += 0.06 * np.arange(1, 6)  # four times as far in a step as noise
+    position[:, 46:] += 0.3
+    steps = steps_of(position + noise(rng), rng.uniform(-1, 1, (EPISODES, STEPS)))
+    assert abs(steps.noise[0] - 0.01 * np.sqrt(2)) < 0.003
+
+
 def test_exact_readings_have_no_noise():
     rng = np.random.default_rng(0)
     actions = rng.uniform(-1, 1, (EPISODES, STEPS))

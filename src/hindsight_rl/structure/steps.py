@@ -23,7 +23,6 @@ HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an acc
 TINY = float(np.finfo(np.float64).tiny)  # in place of 0 where something is divided by it
 ROUNDED = 1e-12  # a spread that is as good as 0, because values are rounded
 MOST_DEVIATIONS = 6.0  # standard deviations or errors: noise hardly exceeds them, and rare jumps must not outweigh the rest
-BACK_AND_FORTH = -0.25  # correlation of successive displacements: -0.5 where only noise is read, 0 or more in motion
 SAMPLED = 32  # rows or episodes that are compared where all of them would take long
 ERROR_RATE = 0.05  # of all hypotheses that are tested together
 HELD_OUT = 3  # a third of the episodes is held out, each third in turn: consecutive steps are too alike to be independent
@@ -168,11 +167,11 @@ def measure_noise(steps: Steps) -> Array | None:
     """
     change = steps.next_achieved_goal - steps.achieved_goal
     usual = np.median(np.abs(change), axis=0) / NormalDist().inv_cdf(0.75)
-    inside = np.where(np.abs(change) <= MOST_DEVIATIONS * usual, change, 0.0)
-    before = steps.of_step_before(inside)
-    scale = np.square(np.where(before != 0, inside, 0.0)).sum(0)
-    is_noise = (inside * before).sum(0) < BACK_AND_FORTH * scale
+    sign, sign_before = np.sign(change), steps.of_step_before(np.sign(change))
+    agreement = (sign * sign_before).sum(0) / np.maximum(np.abs(sign * sign_before).sum(0), 1)  # -1/3: all is noise
+    is_noise = (usual > 0) & (agreement < -LITTLE)
     if is_noise.any():  # what follows the action at once also goes back and forth
+        inside = np.where(np.abs(change) <= MOST_DEVIATIONS * usual, change, 0.0)
         both = np.column_stack([steps.action, steps.previous_action])
         r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, steps.episode)
         is_noise &= r2 < LITTLE
