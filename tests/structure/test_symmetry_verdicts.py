@@ -1,5 +1,7 @@
 """What a model of a few steps says of symmetries, alone and with the steps that known symmetries transform."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from two_objects import SPEC, TwoObjects
@@ -70,6 +72,16 @@ def test_what_leads_to_hardly_any_visited_step_does_not_hold():
         "mirror does not hold: only 10% of the transformed steps lie beside steps of other episodes"
     )
     assert verdict_of(0.0).holds
+
+
+def test_a_mirror_does_not_hold_where_objects_drift():
+    verdict = replace(verdict_of(0.0), drift=Difference(0.5, 0.1))
+    assert verdict.is_refuted
+    assert verdict.evidence() == (
+        "mirror does not hold: far from the tool objects drift to one side: of the usual change of their velocity this is "
+        "+50 % (interval +34 to +66 %, at most +20 % is accepted)"
+    )
+    assert replace(verdict_of(0.0), drift=Difference(0.1, 0.1)).holds
 
 
 def test_more_steps_are_played_only_for_a_symmetry_that_is_likely():

@@ -1,4 +1,4 @@
-"""Eight more tasks, of eight families."""
+"""Seven more tasks, of seven families."""
 
 from __future__ import annotations
 
@@ -175,85 +175,6 @@ def suction_script() -> Any:
             return np.array([0, 0, np.clip(gap[2] / 0.045, -1, 1), -1], np.float32)
         wish = observation["desired_goal"] - observation["achieved_goal"]
         return np.array([*np.clip(wish / 0.045, -1, 1) * (vacuum >= SuctionTile.holds), 1], np.float32)
-
-    return act
-
-
-class SlopePutt(_Sparse):
-    """A putter that stays on the left hits a ball on a sloping green, where it rolls in a curve until friction stops it."""
-
-    near, contact, slope, friction = 0.1, 0.07, 0.0015, 0.004
-
-    def __init__(self) -> None:
-        super().__init__(8, 2, real(2, -1, 1))
-
-    def begin(self, draw: Any) -> None:
-        self.ball = np.array([-0.35, 0.0]) + draw(-0.06, 0.06, 2)
-        self.putter = np.array([draw(-0.65, -0.5), draw(-0.12, 0.12)])
-        self.goal = draw([0.05, -0.3], [0.5, 0.25])
-        self.velocity, self.roll = np.zeros(2), np.zeros(2)
-
-    def move(self, action: Any) -> None:
-        before = self.putter
-        self.velocity = 0.5 * self.velocity + 0.06 * action
-        for part in range(1, 5):  # a contact lies anywhere in a step
-            self.putter = np.clip(before + part / 4 * self.velocity, [-0.9, -0.5], [-0.2, 0.5])
-            gap = self.ball - self.putter
-            distance = max(float(np.linalg.norm(gap)), 1e-9)
-            if distance < self.contact:
-                ahead = gap / distance
-                self.roll = self.roll + max(0.0, float((self.velocity - self.roll) @ ahead)) * ahead
-                self.ball = self.putter + self.contact * ahead
-            self.ball = self.ball + self.roll / 4
-        self.velocity = self.putter - before
-        self.roll = rolled(self.roll)
-
-    def sensors(self) -> Any:
-        return [*self.putter, *self.ball, *self.velocity, *self.roll]
-
-    def reached(self) -> Any:
-        return self.ball
-
-
-def rolled(roll: Any) -> Any:
-    """Return the velocity of a ball on the green after a step."""
-    speed = float(np.hypot(*roll))
-    if speed <= SlopePutt.friction:
-        return np.zeros(2)
-    return roll * (1 - SlopePutt.friction / speed) - [0.0, SlopePutt.slope]
-
-
-def aimed(way: Any) -> Any:
-    """Return the velocity that a ball needs to roll to rest after a way, by shooting again and again."""
-    speed = np.sqrt(2 * SlopePutt.friction / max(float(np.linalg.norm(way)), 1e-9)) * way
-    for _ in range(8):
-        end, roll = np.zeros(2), speed
-        while roll.any():
-            end, roll = end + roll, rolled(roll)
-        speed = speed + 0.06 * (way - end)
-    return speed
-
-
-def putt_script() -> Any:
-    aim: Any = None
-
-    def act(observation: Any) -> Any:
-        nonlocal aim
-        putter, ball, velocity, roll = observation["observation"].reshape(4, 2)
-        if roll.any():
-            aim = None
-            return np.clip(-0.5 * velocity / 0.06, -1, 1).astype(np.float32)
-        aim = aimed(observation["desired_goal"] - ball) if aim is None else aim
-        speed = float(np.linalg.norm(aim))
-        ahead, gap = aim / max(speed, 1e-9), putter - ball
-        along = gap @ ahead
-        across = gap - along * ahead
-        is_swinging = np.linalg.norm(across) < 0.004 and along < 0
-        if is_swinging and (velocity @ ahead > 0.02 or along < -0.25):
-            wish = aim - across
-        else:
-            wish = 0.5 * (ball - 0.27 * ahead - putter)
-        return _scaled((wish - 0.5 * velocity) / 0.06, 1.0).astype(np.float32)
 
     return act
 
@@ -572,7 +493,6 @@ def tram_script() -> Any:
 TASKS = (
     Task("CrankValve-v0", "pull", "closed", CrankValve, 60, crank_script),
     Task("SuctionTile-v0", "grasp", "closed", SuctionTile, 50, suction_script),
-    Task("SlopePutt-v0", "hit", "closed", SlopePutt, 50, putt_script),
     Task("WaferPose-v0", "units", "closed", WaferPose, 50, wafer_script),
     Task("CartonPush-v0", "push", "closed", CartonPush, 60, carton_script),
     Task("PipetteRail-v0", "several-objects", "closed", PipetteRail, 75, pipette_script),

@@ -1,6 +1,8 @@
-"""Hit: a puck slides to places that the disc does not reach."""
+"""Hit: a puck or a ball goes on to places that the tool does not reach."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -71,4 +73,92 @@ def hit(observation: Observation) -> Array:
     return (action / max(1.0, float(np.abs(action).max()))).astype(np.float32)
 
 
-TASKS = (Task("SlidingPuck-v0", "hit", "open", SlidingPuck, 40, lambda: hit),)
+class SlopePutt(GoalTask):
+    """A putter that stays on the left hits a ball on a sloping green, where it rolls in a curve until friction stops it."""
+
+    near, contact, slope, friction = 0.1, 0.07, 0.0015, 0.004
+
+    def __init__(self) -> None:
+        super().__init__(8, 2, 2)
+
+    def begin(self) -> None:
+        """Place the putter behind the ball."""
+        draw = self.np_random.uniform
+        self.ball = np.array([-0.35, 0.0]) + self.place(-0.06, 0.06)
+        self.putter = np.array([draw(-0.65, -0.5), draw(-0.12, 0.12)])
+        self.goal = draw([0.05, -0.3], [0.5, 0.25])
+        self.velocity, self.roll = np.zeros(2), np.zeros(2)
+
+    def move(self, action: Array) -> None:
+        """Accelerate the putter. A hit gives the ball the putter's speed along the line of their centres."""
+        before = self.putter
+        self.velocity = 0.5 * self.velocity + 0.06 * action
+        for part in range(1, 5):  # a contact lies anywhere in a step
+            self.putter = np.clip(before + part / 4 * self.velocity, [-0.9, -0.5], [-0.2, 0.5])
+            gap = self.ball - self.putter
+            distance = max(float(np.linalg.norm(gap)), 1e-9)
+            if distance < self.contact:
+                ahead = gap / distance
+                self.roll = self.roll + max(0.0, float((self.velocity - self.roll) @ ahead)) * ahead
+                self.ball = self.putter + self.contact * ahead
+            self.ball = self.ball + self.roll / 4
+        self.velocity, self.roll = self.putter - before, rolled(self.roll)
+
+    def observe(self) -> Array:
+        """Return positions and velocities of putter and ball."""
+        return np.concatenate([self.putter, self.ball, self.velocity, self.roll])
+
+    def achieved(self) -> Array:
+        """Return the position of the ball."""
+        return self.ball.copy()
+
+
+def rolled(roll: Array) -> Array:
+    """Return the velocity of a ball on the green after a step."""
+    speed = float(np.linalg.norm(roll))
+    if speed <= SlopePutt.friction:
+        return np.zeros(2)
+    return roll * (1 - SlopePutt.friction / speed) - np.array([0.0, SlopePutt.slope])
+
+
+def aimed(way: Array) -> Array:
+    """Return the velocity that a ball needs to roll to rest after a way, by shooting again and again."""
+    speed = np.sqrt(2 * SlopePutt.friction / max(float(np.linalg.norm(way)), 1e-9)) * way
+    for _ in range(8):
+        end, roll = np.zeros(2), speed
+        while roll.any():
+            end, roll = end + roll, rolled(roll)
+        speed = speed + 0.06 * (way - end)
+    return speed
+
+
+def putting() -> Callable[[Observation], Array]:
+    """Return a policy that takes position behind the ball and swings with the speed that brings it to the goal."""
+    aim: Array | None = None
+
+    def putt(observation: Observation) -> Array:
+        nonlocal aim
+        putter, ball, velocity, roll = observation["observation"].reshape(4, 2)
+        if roll.any():
+            aim = None
+            return np.clip(-0.5 * velocity / 0.06, -1, 1).astype(np.float32)
+        aim = aimed(observation["desired_goal"] - ball) if aim is None else aim
+        speed = float(np.linalg.norm(aim))
+        ahead, gap = aim / max(speed, 1e-9), putter - ball
+        along = float(gap @ ahead)
+        across = gap - along * ahead
+        is_swinging = np.linalg.norm(across) < 0.004 and along < 0
+        if is_swinging and (velocity @ ahead > 0.02 or along < -0.25):
+            wish = aim - across
+        else:
+            wish = 0.5 * (ball - 0.27 * ahead - putter)
+        action = (wish - 0.5 * velocity) / 0.06
+        return (action / max(1.0, float(np.linalg.norm(action)))).astype(np.float32)
+
+    return putt
+
+
+TASKS = (
+    Task("SlidingPuck-v0", "hit", "open", SlidingPuck, 40, lambda: hit),
+    Task("SlopePutt-v0", "hit", "open", SlopePutt, 50, putting),
+)

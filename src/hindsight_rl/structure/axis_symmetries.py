@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..task_structure.symmetries import Symmetry
 from .columns import Units
 from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
+from .drift import find_drift
 from .model import informative_steps
 from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
@@ -69,7 +71,11 @@ class AxisSymmetries:
         self._keep_partners([goal for _, goal, *_ in proposals])
         candidates = [Candidate(name, self._with_columns(goal), *which) for name, goal, *which in proposals]
         of_axes, of_objects = ([each for each in candidates if bool(each.objects) == is_exchange] for is_exchange in (0, 1))
-        tested = self._test.verdicts(of_axes, self._units, self._known)
+        drift = find_drift(self._steps, self._contact)
+        tested = [
+            replace(verdict, drift=max((drift[axis] for axis in verdict.candidate.axes), key=lambda each: each.mean))
+            for verdict in self._test.verdicts(of_axes, self._units, self._known)
+        ]
         if of_objects:  # a model that knows how one object moves alike in all directions needs fewer contacts with each
             holding = [verdict.candidate.symmetry for verdict in with_consequences(tested) if verdict.holds]
             tested += self._new_test(holding).verdicts(of_objects, self._units, self._known)

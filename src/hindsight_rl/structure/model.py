@@ -168,13 +168,13 @@ class DisplacementModel:
 
     def _difference(self, losses: Array) -> Difference:
         """losses: (episodes,)."""
-        return _mean_and_error((losses - self._loss) / max(self._loss.mean(), TINY), self.unexplained)
+        return mean_and_error((losses - self._loss) / max(self._loss.mean(), TINY), self.unexplained)
 
     def _relative(self, growth: Array, usual: float) -> Difference:
         """growth: (N,), of the squared error of each step. usual: of an episode; 0: nothing is known."""
         if usual == 0:
             return Difference(0.0, np.inf, self.unexplained)
-        return _mean_and_error(np.bincount(self._episode, growth) / max(usual, TINY), self.unexplained)
+        return mean_and_error(np.bincount(self._episode, growth) / max(usual, TINY), self.unexplained)
 
     def _losses(self, inputs: Array, targets: Array) -> Array:
         """Return the squared error of each episode, (episodes,)."""
@@ -219,8 +219,8 @@ class DisplacementModel:
         return layers
 
 
-def _mean_and_error(relative: Array, loss: float) -> Difference:
-    """relative: (episodes,)."""
+def mean_and_error(relative: Array, loss: float = float("nan")) -> Difference:
+    """Return mean and standard error over episodes. relative: (episodes,). loss: see `Difference`."""
     return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))), loss)
 
 

@@ -19,6 +19,7 @@ from .columns import Units
 from .model import Difference, DisplacementModel, inputs_of
 from .steps import LITTLE, MOSTLY, Steps
 
+MOST_DRIFT = LITTLE  # of the usual change of velocity; true mirrors of recorded runs have at most 0.10 +- 0.07
 # growth of the loss, which is at most 0.21 for true symmetries of 46 recorded runs; for false ones it is at least 0.51,
 # unless only walls break them
 SYMMETRY_MARGIN = 0.35
@@ -52,6 +53,7 @@ class SymmetryVerdict:
         happens does not refute it, and so accepts nothing.
     n_tested: how many symmetries share one error rate.
     column: that refutes it alone.
+    drift: of objects that move on by themselves, along one of its axes; see `find_drift`. None: it has no axes.
     visited: fraction of the transformed steps that lie beside steps of other episodes: only these are compared.
     distance: from transformed to visited positions, divided by that between visited positions of different episodes.
     is_known: whether it held before. Then it holds until it is refuted.
@@ -64,6 +66,7 @@ class SymmetryVerdict:
     opposite: Difference
     n_tested: int = 1
     column: int | None = None
+    drift: Difference | None = None
     visited: float = MOSTLY
     distance: float = 0.0
     is_known: bool = False
@@ -90,9 +93,14 @@ class SymmetryVerdict:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether transformed steps are predicted worse for certain, or lead where nobody was."""
+        """Whether transformed steps are predicted worse for certain, or lead where nobody was, or objects drift."""
         is_elsewhere = self.visited < LITTLE or self.distance > UNVISITED
-        return is_elsewhere or self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
+        return is_elsewhere or self.drifts or self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
+
+    @property
+    def drifts(self) -> bool:
+        """Whether objects that move on by themselves drift to one side for certain."""
+        return self.drift is not None and self.drift.is_above(MOST_DRIFT, self.n_tested)
 
     @property
     def may_follow(self) -> bool:
@@ -119,6 +127,9 @@ class SymmetryVerdict:
         """Return the figures that decide."""
         if self.visited < LITTLE:
             return f"only {self.visited:.0%} of the transformed steps lie beside steps of other episodes"
+        if self.drift is not None and self.drifts:
+            drift = self.drift.in_percent(MOST_DRIFT, self.n_tested)
+            return f"far from the tool objects drift to one side: of the usual change of their velocity this is {drift}"
         if self.column is None:
             reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
         else:
