@@ -21,10 +21,11 @@ REFUTED = Difference(4.0, 0.1)  # of opposite motion
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 
 
-def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0):
+def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0, has_tram=False):
     """Slide with random pushes in a room from `low` to 1, with elastic walls. wind: its force along y.
 
     Starts and goals lie around 0, as far as `low`. Columns: position (in other units if `scale` is not 1), velocity.
+    has_tram: two more columns are position and velocity of a tram, which shuttles whatever the agent does.
     """
     position, speed = rng.uniform(low, np.negative(low)), rng.uniform(-0.03, 0.03, 2)
     goal, actions = rng.uniform(low, np.negative(low)), np.repeat(rng.uniform(-1, 1, (length // 10, 2)), 10, axis=0)
@@ -37,8 +38,17 @@ def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0):
         rows.append(np.append(position, speed))
     rows = np.array(rows)
     observation = rows * [scale, scale, 1, 1]
+    if has_tram:
+        observation = np.column_stack([observation, shuttle(rng, length)])
     actions = np.column_stack([actions, rng.uniform(-1, 1, (length, n_useless))])
     return Episode(observation, rows[:, :2], np.tile(goal, (length + 1, 1)), actions, np.zeros(length))
+
+
+def shuttle(rng, length):
+    """Return position and velocity of a tram that goes from one side of the room to the other and back."""
+    travelled = rng.uniform(0, 4) + rng.choice([-0.1, 0.1]) * np.arange(length + 2)
+    position = np.abs(travelled % 4 - 2) - 1
+    return np.column_stack([position[:-1], np.diff(position)])
 
 
 def find_mirrors(n_episodes=40, is_centred=(True, True), known=(), **task):
@@ -67,6 +77,11 @@ def test_columns_may_have_other_units():
 
 def test_wind_leaves_one_mirror():
     assert find(wind=0.004) == {ALONG_X}
+
+
+def test_where_something_else_moves_by_itself_no_mirror_is_used():
+    """The mirrors of the agent alone and of the tram alone move as they should, but the tram would meet it elsewhere."""
+    assert find(has_tram=True) == set()
 
 
 def test_mirrored_places_must_be_visited():

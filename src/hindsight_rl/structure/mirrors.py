@@ -69,8 +69,9 @@ class Mirrors:
             return []
         subsets = _subsets(groups)
         tested = test.verdicts([self._mirror(chosen) for chosen in subsets], self._units, self._known)
-        alone = [verdict for verdict, chosen in zip(tested, subsets, strict=True) if len(chosen) == 1]
-        if any(verdict.is_close for verdict in alone):  # of something that hardly matters a wrong sign would not be seen
+        # what may have either sign could have the wrong one, and that could matter in a collision, which no model predicts
+        is_free = [len(chosen) == 1 or self._is_apart(chosen) for chosen in subsets]
+        if any(free and verdict.is_close for free, verdict in zip(is_free, tested, strict=True)):
             return []
         tested = [self._with_distance(verdict, positions, usual) for verdict in tested]
         found = with_consequences(tested)
@@ -103,6 +104,11 @@ class Mirrors:
             if len(signal) == 1 or fits[column, at] >= fits[column, list(signal)].max() + LITTLE:
                 rules.append(frozenset({column}).symmetric_difference(signal))
         return _even_sets(rules, n_values)
+
+    def _is_apart(self, chosen: frozenset[int]) -> bool:
+        """Whether neither goals nor actions change with these columns: something else moves, and by itself."""
+        n = len(self._columns)
+        return all(i < n and self._columns[i] not in self._copies for i in chosen)
 
     def _mirror(self, chosen: frozenset[int]) -> Candidate:
         """chosen: which columns, and after them which actions, change their signs."""
