@@ -1,4 +1,4 @@
-"""Seven more tasks, of seven families."""
+"""Six more tasks, of six families."""
 
 from __future__ import annotations
 
@@ -416,80 +416,6 @@ def lift_script() -> Any:
     return act
 
 
-class TramSquare(_Sparse):
-    """A courier robot crosses a square with two tracks. On each shuttles a tram; a robot that is hit is broken."""
-
-    near, touch = 0.1, np.array([0.25, 0.14])  # metres; between the middles of a tram and the robot, along and across
-
-    def __init__(self) -> None:
-        super().__init__(12, 2, real(2, -1, 1), np.float32)
-
-    def begin(self, draw: Any) -> None:
-        """Draw the tracks, the trams and their speeds, a start and a goal."""
-        self.tracks, self.trams = np.array([-0.4, 0.4]) + draw(-0.1, 0.1, 2), draw(-0.9, 0.9, 2)
-        self.speeds = draw(0.03, 0.07, 2) * np.where(draw(0, 1, 2) < 0.5, -1, 1)
-        self.at = self.goal = self._free(draw)
-        while np.linalg.norm(self.goal - self.at) < 0.6:
-            self.goal = self._free(draw)
-        self.velocity, self.volts = np.zeros(2), draw(23.5, 25)
-
-    def _free(self, draw: Any) -> Any:
-        while True:
-            at = draw(-0.9, 0.9, 2)
-            if np.abs(self.tracks - at[1]).min() > 0.2:
-                return at
-
-    def move(self, action: Any) -> None:
-        """Drive on, as the trams do."""
-        before = self.at
-        self.at = np.clip(before + 0.6 * self.velocity + 0.03 * action, -1, 1)
-        self.velocity = self.at - before
-        self.trams, self.speeds = shuttled(self.trams, self.speeds)
-        self.volts += 0.02 * self.np_random.normal() - 0.002
-
-    def is_over(self) -> bool:
-        """Return whether a tram hits the robot."""
-        return bool(is_hit(self.at, self.trams, self.tracks))
-
-    def sensors(self) -> Any:
-        """Return what the robot knows of itself and of the trams, and the voltage of its battery."""
-        first = [self.at[1], self.trams[0], self.velocity[0], self.speeds[1], *self.tracks]
-        return [*first, self.volts, self.at[0], self.velocity[1], self.trams[1], self.speeds[0], 1 - self.at[1]]
-
-    def reached(self) -> Any:
-        """Return the position of the robot."""
-        return self.at
-
-
-def shuttled(trams: Any, speeds: Any) -> Any:
-    """Return the trams and their speeds a step later; they turn at the ends of the tracks."""
-    ahead = trams + speeds
-    return np.clip(ahead, -1, 1), np.where(np.abs(ahead) > 1, -speeds, speeds)
-
-
-def is_hit(at: Any, trams: Any, tracks: Any, margin: float = 0.0) -> Any:
-    """Return whether a tram is nearer to positions (..., 2) than a robot survives, and a margin."""
-    gaps = np.abs(np.stack([trams - at[..., :1], tracks - at[..., 1:]], axis=-1))
-    return (gaps < TramSquare.touch + margin).all(-1).any(-1)
-
-
-def tram_script() -> Any:
-    def act(observation: Any) -> Any:
-        seen, goal = observation["observation"], observation["desired_goal"]
-        at, velocity, tracks = seen[[7, 0]], seen[[2, 8]], seen[4:6]
-        between = [[x, tracks.mean()] for x in (goal[0], at[0], at[0] - 0.4, at[0] + 0.4)]
-        targets = np.clip([goal, *between, at], -0.95, 0.95)  # the first way on which no tram hits the robot is taken
-        places, moves, trams, speeds = np.tile(at, (6, 1)), np.tile(velocity, (6, 1)), seen[[1, 9]], seen[[10, 3]]
-        unsafe, actions = np.zeros(6, bool), np.clip((0.4 * (targets - at) - 0.6 * velocity) / 0.03, -1, 1)
-        for _ in range(30):
-            moves = 0.6 * moves + 0.03 * np.clip((0.4 * (targets - places) - 0.6 * moves) / 0.03, -1, 1)
-            places, (trams, speeds) = places + moves, shuttled(trams, speeds)
-            unsafe |= is_hit(places, trams, tracks, 0.02)
-        return actions[unsafe.argmin() if not unsafe.all() else 5].astype(np.float32)
-
-    return act
-
-
 TASKS = (
     Task("CrankValve-v0", "pull", "closed", CrankValve, 60, crank_script),
     Task("SuctionTile-v0", "grasp", "closed", SuctionTile, 50, suction_script),
@@ -497,5 +423,4 @@ TASKS = (
     Task("CartonPush-v0", "push", "closed", CartonPush, 60, carton_script),
     Task("PipetteRail-v0", "several-objects", "closed", PipetteRail, 75, pipette_script),
     Task("LiftCourier-v0", "later", "closed", LiftCourier, 60, lift_script),
-    Task("TramSquare-v0", "fragile", "closed", TramSquare, 70, tram_script),
 )

@@ -1,4 +1,4 @@
-"""Bodies that break or die: a car with range sensors, a drone in a plane, and a submarine in a cave."""
+"""Bodies that break or die: a car with range sensors, a drone in a plane, a submarine in a cave, a robot among trams."""
 
 from __future__ import annotations
 
@@ -188,8 +188,82 @@ def dive_to(observation: Observation) -> Array:
     return np.clip(action, -1, 1).astype(np.float32)
 
 
+class TramSquare(GoalTask):
+    """A courier robot crosses a square with two tracks. On each shuttles a tram; a robot that is hit is broken."""
+
+    near, touch = 0.1, np.array([0.25, 0.14])  # metres; between the middles of a tram and the robot, along and across
+
+    def __init__(self) -> None:
+        super().__init__(12, 2, 2)
+
+    def begin(self) -> None:
+        """Draw the tracks, the trams and their speeds, a start and a goal."""
+        draw = self.np_random.uniform
+        self.tracks, self.trams = np.array([-0.4, 0.4]) + draw(-0.1, 0.1, 2), draw(-0.9, 0.9, 2)
+        self.speeds = draw(0.03, 0.07, 2) * np.where(draw(0, 1, 2) < 0.5, -1, 1)
+        self.at = self.goal = self._free()
+        while np.linalg.norm(self.goal - self.at) < 0.6:
+            self.goal = self._free()
+        self.velocity, self.volts = np.zeros(2), draw(23.5, 25)
+
+    def _free(self) -> Array:
+        while True:
+            place = self.place(-0.9, 0.9)
+            if np.abs(self.tracks - place[1]).min() > 0.2:
+                return place
+
+    def move(self, action: Array) -> None:
+        """Drive on, as the trams do."""
+        before = self.at
+        self.at = np.clip(before + 0.6 * self.velocity + 0.03 * action, -1, 1)
+        self.velocity = self.at - before
+        self.trams, self.speeds = shuttled(self.trams, self.speeds)
+        self.volts += 0.02 * self.np_random.normal() - 0.002
+
+    def is_over(self) -> bool:
+        """Return whether a tram hits the robot."""
+        return bool(is_hit(self.at, self.trams, self.tracks))
+
+    def observe(self) -> Array:
+        """Return what the robot knows of itself and of the trams, and the voltage of its battery."""
+        first = [self.at[1], self.trams[0], self.velocity[0], self.speeds[1], *self.tracks]
+        return np.array([*first, self.volts, self.at[0], self.velocity[1], self.trams[1], self.speeds[0], 1 - self.at[1]])
+
+    def achieved(self) -> Array:
+        """Return the position of the robot."""
+        return self.at.copy()
+
+
+def shuttled(trams: Array, speeds: Array) -> tuple[Array, Array]:
+    """Return the trams and their speeds a step later; they turn at the ends of the tracks."""
+    ahead = trams + speeds
+    return np.clip(ahead, -1, 1), np.where(np.abs(ahead) > 1, -speeds, speeds)
+
+
+def is_hit(at: Array, trams: Array, tracks: Array, margin: float = 0.0) -> Array:
+    """Return whether a tram is nearer to positions (..., 2) than a robot survives, and a margin, (...) bool."""
+    gaps = np.abs(np.stack([trams - at[..., :1], tracks - at[..., 1:]], axis=-1))
+    return np.asarray((gaps < TramSquare.touch + margin).all(-1).any(-1))
+
+
+def cross(observation: Observation) -> Array:
+    """Foresee 30 steps to each of six places, and drive to the first one on whose way no tram hits the robot."""
+    seen, goal = observation["observation"], observation["desired_goal"]
+    at, velocity, tracks = seen[[7, 0]], seen[[2, 8]], seen[4:6]
+    between = [[x, tracks.mean()] for x in (goal[0], at[0], at[0] - 0.4, at[0] + 0.4)]
+    targets = np.clip([goal, *between, at], -0.95, 0.95)
+    places, moves, trams, speeds = np.tile(at, (6, 1)), np.tile(velocity, (6, 1)), seen[[1, 9]], seen[[10, 3]]
+    unsafe, actions = np.zeros(6, bool), np.clip((0.4 * (targets - at) - 0.6 * velocity) / 0.03, -1, 1)
+    for _ in range(30):
+        moves = 0.6 * moves + 0.03 * np.clip((0.4 * (targets - places) - 0.6 * moves) / 0.03, -1, 1)
+        places, (trams, speeds) = places + moves, shuttled(trams, speeds)
+        unsafe |= is_hit(places, trams, tracks, 0.02)
+    return actions[unsafe.argmin() if not unsafe.all() else 5].astype(np.float32)
+
+
 TASKS = (
     Task("SensorCar-v0", "fragile", "open", SensorCar, 80, lambda: drive_free),
     Task("PlaneDrone-v0", "fragile", "open", PlaneDrone, 100, lambda: hover_to),
     Task("CaveDiver-v0", "fragile", "open", CaveDiver, 80, lambda: dive_to),
+    Task("TramSquare-v0", "fragile", "open", TramSquare, 70, lambda: cross),
 )
