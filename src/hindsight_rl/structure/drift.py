@@ -10,20 +10,21 @@ import numpy as np
 
 from ..records import Array
 from .contact import SWITCH, Contact
+from .mirrors import FEWEST_EPISODES
 from .model import Difference, mean_and_error
 from .parts import AT_REST
-from .steps import MOST_DEVIATIONS, SAMPLED, TINY, Steps
+from .steps import MOST_DEVIATIONS, TINY, Steps
 
 
 def find_drift(steps: Steps, contact: Contact) -> tuple[Difference, ...]:
     """Return the drift of objects along each axis, relative to how their velocity usually changes while nothing is near.
 
-    Friction is subtracted: what is proportional to the velocity, and what depends on its direction alone. Without at least
-    SAMPLED such steps the drift is unknown: 0, with an infinite error.
+    Friction is subtracted: what is proportional to the velocity, and what depends on its direction alone. If there are such
+    steps in fewer than FEWEST_EPISODES, the drift is unknown: 0, with an infinite error.
     """
     n_axes = len(contact.axes)
     episode, before, change = _moving_on(steps, contact, n_axes)
-    if len(episode) < SAMPLED:
+    if len(np.unique(episode)) < FEWEST_EPISODES:
         return (Difference(0.0, np.inf),) * n_axes
     speed = np.linalg.norm(before, axis=1)
     usual = float(np.median(np.linalg.norm(change, axis=1))) + TINY

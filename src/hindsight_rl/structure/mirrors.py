@@ -69,7 +69,7 @@ class Mirrors:
             return []
         subsets = _subsets(groups)
         tested = test.verdicts([self._mirror(chosen) for chosen in subsets], self._units, self._known)
-        # what may have either sign could have the wrong one, and that could matter in a collision, which no model predicts
+        # if it may have either sign, it could get the wrong one, which may matter in a collision: too rare to be predicted
         is_free = [len(chosen) == 1 or self._is_apart(chosen) for chosen in subsets]
         if any(free and verdict.is_close for free, verdict in zip(is_free, tested, strict=True)):
             return []
