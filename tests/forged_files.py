@@ -68,6 +68,7 @@ POLICIES = TASKS | {
     "threads": {"settings.options.threads": HUGE},
     "column": {"settings.options.hidden_observation": [10**18]},
     "columns": {"settings.options.column_differences": ["999999999999-0"] * 10**5},
+    "rotations": {"settings.options.rotations": ["9," * 10**5 + "9"]},
     "subgoals": {"settings.options.subgoals": [SUBGOAL] * 10**4},
     "column of a subgoal": {"settings.options.subgoals": [SUBGOAL.replace("2,3", "2,999999999999")]},
     "symmetries": {"settings.options.symmetries": [MIRROR] * 10**5},

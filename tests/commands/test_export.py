@@ -73,6 +73,7 @@ CASES = [
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),
     ("dqn", {"observation": IMAGE, "goal": IMAGE, "image_channels": (4, 4)}),
     ("dqn", {"observation": GRID, "goal": GRID, "categories": ("o0-1=0..3", "g0-1=0..3")}),
+    ("td3", {"goal_features": "relative", "rotations": ("0,1",)}),
 ]
 
 

@@ -17,6 +17,7 @@ from ..errors import GoalEnvError, InputError, MissingKeyError, NonFiniteError, 
 from ..options.agent import InputOptions
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
 from ..task_structure.categories import LARGEST_DISCRETE, Categories, one_hot_inputs
+from ..task_structure.rotations import ROTATION_SIZES, rotation_between
 from .forward import ImageEncoding
 
 Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement"]
@@ -58,7 +59,8 @@ class Layout:
     options: which columns there are. "relative" goals are differences from the achieved goal, in standard deviations of the
         goal. "agreement" is, for goals of two values, 1 where both agree and -1 where they differ; for Discrete goals, that
         of their binary digits. Hidden columns (absolute positions) are left out only if goals are "relative". A column
-        difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6.
+        difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6. Rotations are in
+        relative goals the rotation from the achieved to the desired one, in the place of their difference.
     n_subgoals: each subgoal adds a column that is 1 while it is the goal.
 
     Raises GoalEnvError for Discrete spaces of more than LARGEST_DISCRETE values and images of different sizes. Raises
@@ -78,7 +80,7 @@ class Layout:
             raise OptionError("Discrete goals have no difference: goal_features is 'relative'. Use 'agreement' or 'none'.")
         if self.options.goal_features == "agreement" and not self.goal.is_bounded:
             raise OptionError("goal_features is 'agreement', but the goals have no bounds. Use 'relative'.")
-        _ = self.differences, self.categories  # raise if they are wrong
+        _ = self.differences, self.categories, self.rotations  # raise if they are wrong
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -113,6 +115,22 @@ class Layout:
                 f"of the observation, below {self.observation.size}."
             )
         return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
+
+    @cached_property
+    def rotations(self) -> tuple[ColumnTuple, ...]:
+        """Return the goal columns of each rotation."""
+        texts, size = self.options.rotations, self.goal.size
+        found = [tuple(map(int, text.split(","))) for text in texts if re.fullmatch(r"\d{1,9}(,\d{1,9})*", text)]
+        columns = [column for each in found for column in each]
+        is_valid = len(found) == len(texts) and all(len(each) in ROTATION_SIZES for each in found)
+        if texts and not (is_valid and len(set(columns)) == len(columns) and max(columns) < size):
+            raise OptionError(
+                f"rotations is {texts}. Expected the columns of cosine and sine, as in 2,3, or those of a quaternion w, x, "
+                f"y, z, as in 3,4,5,6: each once, and below {size}, the size of the goal."
+            )
+        if texts and self.options.goal_features != "relative":
+            raise OptionError("rotations are parts of relative goals. Set goal_features='relative', or rotations=().")
+        return tuple(found)
 
     @cached_property
     def categories(self) -> Categories:
@@ -186,7 +204,7 @@ class Layout:
             columns.append(self._see("goal", achieved, xp))
         if self.options.goal_features == "relative":
             # float32 first, as the buffer stores goals: learning and acting see the same
-            columns.append(xp.asarray(desired, xp.float32) - xp.asarray(achieved, xp.float32))
+            columns.append(self._relative(xp.asarray(achieved, xp.float32), xp.asarray(desired, xp.float32), xp))
         if self.options.goal_features == "agreement":
             columns.append(self._agreement(achieved, desired, xp))
         if self.options.column_differences:
@@ -197,6 +215,18 @@ class Layout:
         if self.n_subgoals:
             columns.append(self._is_subgoal(leading, subgoal, xp))
         return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
+
+    def _relative(self, achieved: Any, desired: Any, xp: Any) -> Any:
+        """Return the difference of goals, with the rotation between them where they hold one."""
+        difference = desired - achieved
+        if not self.rotations:
+            return difference
+        parts = [difference[..., k : k + 1] for k in range(self.goal.size)]
+        for columns in self.rotations:
+            one, other = ([goals[..., k : k + 1] for k in columns] for goals in (achieved, desired))
+            for k, part in zip(columns, rotation_between(one, other, xp), strict=True):
+                parts[k] = part
+        return xp.concatenate(tuple(parts), -1, dtype=xp.float32, casting="unsafe")
 
     def _see(self, source: Source, values: Any, xp: Any) -> Any:
         """Return the visible columns; Discrete values one-hot."""

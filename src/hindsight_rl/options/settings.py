@@ -30,7 +30,15 @@ from .replay import ReplayOptions
 _PARTS = ("agent", "hindsight", "collecting", "training")  # of Settings.records(), in their order
 MOST_NAMED = 20  # unknown options for which similar names are looked for
 # options that say it:
-STRUCTURE = ("subgoals", "symmetries", "hidden_observation", "hidden_goal", "column_differences", "categories")
+STRUCTURE = (
+    "subgoals",
+    "symmetries",
+    "hidden_observation",
+    "hidden_goal",
+    "column_differences",
+    "rotations",
+    "categories",
+)
 WEEK = 604_800.0  # seconds
 StructureSource = Literal["none", "inferred", "declared"]
 ResetMode = Literal["exact", "reuse"]
