@@ -297,6 +297,19 @@ def test_a_damaged_checkpoint_is_replaced_by_the_one_before_and_that_is_said(mod
             folder.resume(again.trainer)
 
 
+@pytest.mark.parametrize("missing", ["options", "spec", "begun"])
+def test_settings_that_lack_a_part_are_refused_before_anything_changes(model, tmp_path, missing):
+    run(model, tmp_path, 20)
+    place = tmp_path / "settings.json"
+    data = json.loads(place.read_text())
+    del data[missing]
+    place.write_text(json.dumps(data))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+    with folder_of(model, tmp_path) as folder, pytest.raises(FileError, match=r"settings\.json does not hold the settings"):
+        folder.resume(model.trainer)
+    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*.*") if path.is_file()}
+
+
 @pytest.mark.parametrize(
     "change", [{"trainer": {}}, {"sizes": None}, {"sizes": {"metrics.jsonl": "x"}}, {"logged_at": "x"}]
 )

@@ -247,7 +247,7 @@ class RunFolder:
         """
         place = self.path / SETTINGS
         found = storage.read_json(place)
-        if not (isinstance(found.get("options"), dict) and isinstance(found.get("spec"), dict)):
+        if not (isinstance(found.get("options"), dict) and isinstance(found.get("spec"), dict) and found.get("begun")):
             raise FileError(f"{place} does not hold the settings of a run: it is damaged, or not ours")
         wanted = json.loads(storage.json_text(self.settings.to_json()))
         changed = set(map(str, found.get("changed", []))) if trainer.search else set()
