@@ -10,10 +10,9 @@ import numpy as np
 
 from ..records import Array
 from .contact import SWITCH, Contact
-from .mirrors import FEWEST_EPISODES
 from .model import Difference, mean_and_error
 from .parts import AT_REST
-from .steps import MOST_DEVIATIONS, TINY, Steps
+from .steps import FEWEST_EPISODES, MOST_DEVIATIONS, TINY, Steps
 
 
 def find_drift(steps: Steps, contact: Contact) -> tuple[Difference, ...]:

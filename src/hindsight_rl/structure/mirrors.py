@@ -13,7 +13,17 @@ from ..task_structure.symmetries import Symmetry
 from .columns import Units
 from .controlled import STEPS_PER_INPUT
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
-from .steps import BESIDE, LITTLE, MOST_DEVIATIONS, ROUNDED, Steps, at_equal_intervals, correlations, lie_on_one_side
+from .steps import (
+    BESIDE,
+    FEWEST_EPISODES,
+    LITTLE,
+    MOST_DEVIATIONS,
+    ROUNDED,
+    Steps,
+    at_equal_intervals,
+    correlations,
+    lie_on_one_side,
+)
 from .symmetry_verdicts import (
     SYMMETRY_MARGIN,
     Candidate,
@@ -24,7 +34,6 @@ from .symmetry_verdicts import (
     with_consequences,
 )
 
-FEWEST_EPISODES = 10
 MOST_GROUPS = 6  # of columns and actions that change their signs together: a group has at most 2^6 = 64 elements
 
 

@@ -24,6 +24,7 @@ TINY = float(np.finfo(np.float64).tiny)  # in place of 0 where something is divi
 ROUNDED = 1e-12  # a spread that is as good as 0, because values are rounded
 MOST_DEVIATIONS = 6.0  # standard deviations or errors: noise hardly exceeds them, and rare jumps must not outweigh the rest
 SAMPLED = 32  # rows or episodes that are compared where all of them would take long
+FEWEST_EPISODES = 10  # from which symmetries, and what contradicts them, are inferred
 ERROR_RATE = 0.05  # of all hypotheses that are tested together
 HELD_OUT = 3  # a third of the episodes is held out, each third in turn: consecutive steps are too alike to be independent
 
