@@ -8,9 +8,9 @@ from ..records import Finding, FindingKind
 from .columns import listed
 from .contact import MIN_ONSETS, TOLERANCE, Contact, gap_columns
 from .findings import Structure
-from .mirrors import FEWEST_EPISODES, MOST_GROUPS
+from .mirrors import MOST_GROUPS
 from .model import COLUMN_MARGIN, Difference, Relevance
-from .steps import LITTLE, MOSTLY
+from .steps import FEWEST_EPISODES, LITTLE, MOSTLY
 from .symmetry_verdicts import SYMMETRY_MARGIN
 
 
