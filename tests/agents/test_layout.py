@@ -188,22 +188,23 @@ def test_missing_columns_of_a_difference_are_refused(observation, named):
 
 
 def test_relative_goals_hold_rotations_in_the_place_of_differences():
-    layout = make_layout(box((1,)), box((3,)), goal_features="relative", hidden_goal=(0, 1, 2), rotations=("1,2",))
-    quarter = np.array([2.0, 1.0, 0.0]), np.array([5.0, 0.0, 1.0])  # from 0 to 90 degrees
-    assert layout.assemble((), np.zeros(1), *quarter).tolist() == [0, 3, 0, 1]
-    assert layout.size == 4
-    assert layout.assemble((1,), np.zeros((1, 1)), *(each[None] for each in quarter)).tolist() == [[0, 3, 0, 1]]
+    options = {"hidden_goal": (0, 1, 2, 3, 4), "rotations": ("1,2,3,4",)}
+    layout = make_layout(box((1,)), box((5,)), goal_features="relative", **options)
+    half_turn = np.array([2.0, 1.0, 0.0, 0.0, 0.0]), np.array([5.0, 0.0, 0.0, 0.0, 1.0])  # about z
+    assert layout.assemble((), np.zeros(1), *half_turn).tolist() == [0, 3, 0, 0, 0, 1]
+    assert layout.size == 6
+    assert layout.assemble((1,), np.zeros((1, 1)), *(each[None] for each in half_turn)).tolist() == [[0, 3, 0, 0, 0, 1]]
 
 
-@pytest.mark.parametrize("text", ["0,1,2", "1,3", "1 2", "", "0,0"])
+@pytest.mark.parametrize("text", ["0,1,2", "0,1", "1,2,3,5", "1 2 3 4", "", "0,0,1,2"])
 def test_columns_that_are_no_rotation_are_refused(text):
-    with pytest.raises(OptionError, match=r"rotations is .*below 3"):
-        make_layout(box((1,)), box((3,)), goal_features="relative", rotations=(text,))
+    with pytest.raises(OptionError, match=r"rotations is .*below 5"):
+        make_layout(box((1,)), box((5,)), goal_features="relative", rotations=(text,))
 
 
 def test_rotations_need_relative_goals():
     with pytest.raises(OptionError, match="goal_features='relative'"):
-        make_layout(box((1,)), box((3,)), rotations=("1,2",))
+        make_layout(box((1,)), box((5,)), rotations=("1,2,3,4",))
 
 
 def test_the_subgoal_is_one_hot_in_the_last_columns():

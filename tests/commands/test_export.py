@@ -21,6 +21,7 @@ from hindsight_rl.training.saved_model import SavedModel
 NUMBERS, BITS = ArraySpec((6,), "float64"), ArraySpec((4,), "int8", (0.0,), (1.0,))
 GOAL, CHOICE = ArraySpec((2,), "float64", (-1.0,), (3.0,)), ArraySpec((), "int64", (3.0,), (9.0,), 7)
 IMAGE = ArraySpec((8, 8, 1), "uint8", (0.0,), (255.0,))
+QUATERNION = ArraySpec((4,), "float64", (-1.0,), (1.0,))
 GRID = ArraySpec((2,), "int64", (0.0,), (3.0,))
 ARM, BUTTONS = ArraySpec((3,), "float32", (-2.0, 0.0, -1.0), (1.0, 5.0, 1.0)), ArraySpec((), "int64", (2.0,), (5.0,), 4)
 ROWS = 50
@@ -73,7 +74,7 @@ CASES = [
     ("dqn", {"observation": CHOICE, "goal": CHOICE, "goal_features": "agreement", "critic_layer_norm": True}),
     ("dqn", {"observation": IMAGE, "goal": IMAGE, "image_channels": (4, 4)}),
     ("dqn", {"observation": GRID, "goal": GRID, "categories": ("o0-1=0..3", "g0-1=0..3")}),
-    ("td3", {"goal_features": "relative", "rotations": ("0,1",)}),
+    ("td3", {"goal": QUATERNION, "goal_features": "relative", "rotations": ("0,1,2,3",)}),
 ]
 
 

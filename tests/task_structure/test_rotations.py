@@ -1,4 +1,4 @@
-"""The rotation between two rotations, in a plane and in space."""
+"""The rotation between two quaternions."""
 
 import numpy as np
 import pytest
@@ -22,8 +22,8 @@ def product(first, second):
 
 
 def test_angles_wrap_around():
-    first, second = ([np.cos(angle), np.sin(angle)] for angle in np.radians([170, -170]))
-    assert rotation_between(first, second) == pytest.approx([np.cos(np.radians(20)), np.sin(np.radians(20))])
+    first, second = (list(about_z(degrees)) for degrees in (170, -170))
+    assert rotation_between(first, second) == pytest.approx(list(about_z(20)))
 
 
 def test_the_rotation_is_seen_from_the_first():

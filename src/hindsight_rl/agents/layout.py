@@ -17,7 +17,7 @@ from ..errors import GoalEnvError, InputError, MissingKeyError, NonFiniteError, 
 from ..options.agent import InputOptions
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
 from ..task_structure.categories import LARGEST_DISCRETE, Categories, one_hot_inputs
-from ..task_structure.rotations import ROTATION_SIZES, rotation_between
+from ..task_structure.rotations import QUATERNION, rotation_between
 from .forward import ImageEncoding
 
 Feature = Literal["number", "bit", "one_hot", "image", "difference", "agreement"]
@@ -122,11 +122,11 @@ class Layout:
         texts, size = self.options.rotations, self.goal.size
         found = [tuple(map(int, text.split(","))) for text in texts if re.fullmatch(r"\d{1,9}(,\d{1,9})*", text)]
         columns = [column for each in found for column in each]
-        is_valid = len(found) == len(texts) and all(len(each) in ROTATION_SIZES for each in found)
+        is_valid = len(found) == len(texts) and all(len(each) == QUATERNION for each in found)
         if texts and not (is_valid and len(set(columns)) == len(columns) and max(columns) < size):
             raise OptionError(
-                f"rotations is {texts}. Expected the columns of cosine and sine, as in 2,3, or those of a quaternion w, x, "
-                f"y, z, as in 3,4,5,6: each once, and below {size}, the size of the goal."
+                f"rotations is {texts}. Expected the columns of quaternions w, x, y, z, as in 3,4,5,6: each once, and "
+                f"below {size}, the size of the goal."
             )
         if texts and self.options.goal_features != "relative":
             raise OptionError("rotations are parts of relative goals. Set goal_features='relative', or rotations=().")

@@ -74,9 +74,7 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
     hidden_observation: Columns = Field((), description="observation columns hidden from networks")
     hidden_goal: Columns = Field((), description="goal columns hidden from the networks")
     column_differences: Texts = Field((), description="differences of columns as inputs, as in 6-0")
-    rotations: Texts = Field(
-        (), description="columns of relative goals that are rotations, as in 2,3 (cosine and sine) or 3,4,5,6 (quaternion)"
-    )
+    rotations: Texts = Field((), description="columns of relative goals that are a quaternion w, x, y, z, as in 3,4,5,6")
     categories: Texts = Field((), description="columns whose whole numbers are categories, as in o0-3=0..5 g0-1=0..5")
 
 

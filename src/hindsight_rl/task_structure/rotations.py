@@ -1,4 +1,4 @@
-"""Rotations in goals: unit vectors (cosine, sine) and unit quaternions (w, x, y, z).
+"""Rotations in goals: unit quaternions w, x, y, z.
 
 The difference of two of them says little: how to turn depends on both, and a quaternion and its negative are one rotation.
 The rotation that leads from one to the other, as seen from the first, says it all.
@@ -11,18 +11,14 @@ from typing import Any
 
 import numpy as np
 
-ROTATION_SIZES = (4, 2)  # columns of a rotation in space and in a plane
+QUATERNION = 4  # columns
 
 
 def rotation_between(first: Sequence[Any], second: Sequence[Any], xp: Any = np) -> list[Any]:
-    """Return the rotation from one to another, its columns one by one, with any shape.
+    """Return the quaternion that leads from one to another, its columns one by one, with any shape; w is not negative.
 
-    first, second: the columns of each, 2 or 4. A quaternion gets the sign with which w is not negative.
-    xp: the namespace of the array functions.
+    first, second: the columns of each. xp: the namespace of the array functions.
     """
-    if len(first) == min(ROTATION_SIZES):
-        (cosine, sine), (other_cosine, other_sine) = first, second
-        return [cosine * other_cosine + sine * other_sine, cosine * other_sine - sine * other_cosine]
     (w, x, y, z), (other_w, other_x, other_y, other_z) = first, second
     turn = [
         w * other_w + x * other_x + y * other_y + z * other_z,
