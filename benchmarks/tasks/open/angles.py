@@ -1,4 +1,4 @@
-"""Angles: a turntable, a cart that must arrive with a heading, a satellite in space, and a snake whose joints move it."""
+"""Angles: a turntable, a cart that must arrive with a heading, and a snake whose joints move it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 
 from ..task import Observation, Task
 from .base import Array, GoalTask, unit
-
-SPIN_KEPT, SPIN_GAIN = 0.7, 0.09  # of a spin in a step; radians per step that the largest action adds
 
 
 def wrapped(angle: Any) -> Any:
@@ -97,66 +95,6 @@ def dock(observation: Observation) -> Array:
     return np.clip([*own, wrapped(wanted - angle) / 0.3], -1, 1).astype(np.float32)
 
 
-class Attitude(GoalTask):
-    """A satellite turns to an attitude, a unit quaternion (w, x, y, z). Its negative is the same attitude."""
-
-    near = 0.25  # radians
-
-    def __init__(self) -> None:
-        super().__init__(7, 4, 3)
-
-    def begin(self) -> None:
-        """Draw both attitudes."""
-        self.attitude, self.goal = (self._drawn(), self._drawn())
-        self.spin = np.zeros(3)
-
-    def _drawn(self) -> Array:
-        drawn = self.np_random.normal(size=4)
-        return drawn / np.linalg.norm(drawn)
-
-    def move(self, action: Array) -> None:
-        """Wheels change the spin, about the axes of the satellite; a part of it is lost."""
-        self.spin = SPIN_KEPT * self.spin + SPIN_GAIN * action
-        turned = product(self.attitude, rotation(self.spin))
-        self.attitude = turned / np.linalg.norm(turned)
-
-    def observe(self) -> Array:
-        """Return attitude and spin."""
-        return np.concatenate([self.attitude, self.spin])
-
-    def achieved(self) -> Array:
-        """Return the attitude."""
-        return self.attitude.copy()
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        """Return whether the angle between the attitudes is small."""
-        cosine = np.abs((achieved_goal * desired_goal).sum(-1))
-        return cosine >= np.cos(self.near / 2)
-
-
-def product(first: Array, second: Array) -> Array:
-    """Return the product of two quaternions, (4,)."""
-    w, x = first[0], first[1:]
-    other_w, other_x = second[0], second[1:]
-    return np.concatenate([[w * other_w - x @ other_x], w * other_x + other_w * x + np.cross(x, other_x)])
-
-
-def rotation(turn: Array) -> Array:
-    """Return the quaternion of a rotation about an axis by an angle: the direction and the length of `turn`, (3,)."""
-    angle = float(np.linalg.norm(turn))
-    return np.concatenate([[np.cos(angle / 2)], np.sinc(angle / 2 / np.pi) / 2 * turn])
-
-
-def turn_in_space(observation: Observation) -> Array:
-    """Turn the shorter way, slower near the goal."""
-    attitude, spin = observation["achieved_goal"], observation["observation"][4:]
-    missing = product(attitude * [1, -1, -1, -1], observation["desired_goal"])
-    missing *= np.copysign(1.0, missing[0])
-    size = float(np.linalg.norm(missing[1:]))
-    wanted = 2 * np.arctan2(size, missing[0]) * missing[1:] / max(size, 1e-9)
-    return np.clip((0.4 * wanted - SPIN_KEPT * spin) / SPIN_GAIN, -1, 1).astype(np.float32)
-
-
 class Snake(GoalTask):
     """A snake of four links bends its joints to get to a place. It has no wheels: only a gait moves it.
 
@@ -235,6 +173,5 @@ def crawl() -> Callable[[Observation], Array]:
 TASKS = (
     Task("Turntable-v0", "angles", "open", Turntable, 40, lambda: turn),
     Task("Docking-v0", "angles", "open", Docking, 50, lambda: dock),
-    Task("Attitude-v0", "angles", "open", Attitude, 40, lambda: turn_in_space),
     Task("Snake-v0", "angles", "open", Snake, 100, crawl, 50_000, "the snake must find a gait before anything succeeds"),
 )
