@@ -5,7 +5,8 @@ A closed task that was looked at becomes open and is replaced.
 
 from ..task import Task
 from . import angles, bodies, discrete, fragile, grasp, hit, later, objects, obstacles, plants, pull, push, rewards, units
+from .fourth import TASKS as FOURTH
 from .third import TASKS as THIRD
 
 _MODULES = (obstacles, fragile, push, pull, grasp, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
-TASKS: tuple[Task, ...] = (*(task for module in _MODULES for task in module.TASKS), *THIRD)
+TASKS: tuple[Task, ...] = (*(task for module in _MODULES for task in module.TASKS), *THIRD, *FOURTH)
