@@ -349,6 +349,17 @@ def test_an_environment_that_ends_by_itself_needs_no_time_limit():
     assert_matches("none was found; an episode had 12 steps", sentence)
 
 
+def test_a_goal_that_is_always_the_same_is_named():
+    def reset(self, *, seed=None, options=None):
+        Line.reset(self, seed=seed)
+        self.goal = np.full(2, 2.5, np.float32)
+        return self.observe(), {}
+
+    report = check_goal_env(changed(reset=reset))
+    assert_matches("warning  desired goal .* is the same after 8 resets", str(report))
+    assert_matches("whether one changes .* since each reset has the same desired goal", str(report))
+
+
 def test_an_unseeded_goal_is_named():
     goals = itertools.count()
     reset = lambda self, *, seed=None, options=None: (Line.reset(self, seed=seed), self.redraw())[1]  # noqa: E731

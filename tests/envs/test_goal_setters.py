@@ -28,6 +28,23 @@ class Nested(Line):
         return {**super().observe(), "desired_goal": target}
 
 
+class Rounded(Line):
+    """It declares float64, and shows its goal rounded to float32."""
+
+    def __init__(self):
+        super().__init__()
+        goal = spaces.Box(-100, 100, (2,), np.float64)
+        self.observation_space = spaces.Dict({**self.observation_space.spaces, "achieved_goal": goal, "desired_goal": goal})
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goal = np.full(2, self.np_random.uniform(-3, 3))
+        return self.observe(), {}
+
+    def observe(self):
+        return {**super().observe(), "desired_goal": self.goal.astype(np.float32).astype(np.float64)}
+
+
 class AsTuple(Line):
     """Its goal is a tuple."""
 
@@ -88,6 +105,7 @@ class Counted(Line):
         (Docking(), "the attribute target"),
         (Nested(), "the attribute task.target"),
         (AsTuple(), "the attribute goal"),
+        (Rounded(), "the attribute goal"),
         (Counted(), "the attribute goal"),
         (Adapter(), "the attribute env.goal"),
     ],

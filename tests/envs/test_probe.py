@@ -1,6 +1,8 @@
 """Which goals a probe sets, and which columns hold the goal, found by trying."""
 
+import gymnasium
 import numpy as np
+import pytest
 from line_env import Line
 
 from hindsight_rl.envs.goal_env import read_spec
@@ -43,21 +45,67 @@ def started(observation, desired, achieved=(0.0, 0.0)):
     return episode
 
 
+def held(episodes):
+    return columns_with_goals([each.observations for each in episodes])
+
+
 def test_a_column_that_equals_one_of_two_goals_of_zeros_and_ones_holds_no_goal():
     episodes = [started((1, 0), (0, 0)), started((0, 0), (0, 1)), started((0, 1), (1, 0)), started((0, 0), (0, 1))]
-    assert columns_with_goals(episodes) == ()  # column 1 equals the first dimension, and no column equals the second
+    assert held(episodes) == ()  # column 1 equals the first dimension, and no column equals the second
 
 
 def test_columns_that_equal_all_goals_of_zeros_and_ones_hold_the_goal():
     goals = [(0, 0), (0, 1), (1, 0), (0, 1)]
     episodes = [started((*goal, place), goal) for goal, place in zip(goals, (3, 5, 5, 4), strict=True)]
-    assert columns_with_goals(episodes) == (0, 1)
+    assert held(episodes) == (0, 1)
 
 
 def test_a_column_that_follows_one_dimension_with_many_values_holds_the_goal():
     goals = [(0.1, 0.3), (0.2, 0.9), (0.3, 0.1), (0.4, 0.2)]
     episodes = [started((7, 2 * goal[0] + 1), goal) for goal in goals]
-    assert columns_with_goals(episodes) == (1,)
+    assert held(episodes) == (1,)
+
+
+def test_a_column_of_an_object_that_rests_at_its_goal_holds_no_goal():
+    goals = [(0.1, 0.3), (0.2, 0.9), (0.3, 0.1), (0.4, 0.2)]
+    resting = [started((goal[1] + 1e-7, 0), goal, (0.0, goal[1] + 1e-7)) for goal in goals]  # in dimension 1
+    assert held(resting) == ()
+
+
+class Holding(Line):
+    """Its observation ends with the goal. A little of the last action stays after a reset if `remains` is not 0."""
+
+    remains, last_action = 0.0, 0.0
+
+    def __init__(self):
+        super().__init__()
+        box = gymnasium.spaces.Box(-100, 100, (4,), np.float32)
+        self.observation_space = gymnasium.spaces.Dict({**self.observation_space.spaces, "observation": box})
+
+    def step(self, action):
+        self.last_action = float(action[0])
+        return super().step(action)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place += self.remains * self.last_action
+        return self.observe(), {}
+
+    def observe(self):
+        seen = super().observe()
+        return {**seen, "observation": np.concatenate([seen["observation"], self.goal])}
+
+
+class HoldingInexact(Holding):
+    remains = 1e-3
+
+
+@pytest.mark.parametrize("cls", [Holding, HoldingInexact])
+def test_columns_that_hold_a_goal_are_found_although_the_first_one_after_it_was_set_is_older(cls):
+    probe = Probe(cls(), read_spec(cls()))
+    assert probe.goal_setter.name == "the attribute goal"
+    assert probe.resets_are_exact == (cls is Holding)
+    assert probe.goal_columns == (2, 3)
 
 
 def moved(observation, achieved):

@@ -96,7 +96,9 @@ def test_the_check_states_the_price_of_new_environments():
     assert level == "warning"
     assert "made again for each episode: making it takes " in sentence
     assert "--reset-mode reuse" in sentence
-    assert "--reset-mode reuse" not in resets(Much)[1]
+    much = resets(Much)[1]
+    assert "--reset-mode reuse" not in much
+    assert "first at step 0 in observation, columns 0, 1. The environment is made again" in much
 
 
 def test_random_numbers_that_ignore_the_seed_differ_between_new_environments():

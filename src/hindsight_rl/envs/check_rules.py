@@ -216,7 +216,7 @@ def check_success(probe: Probe) -> Answer:
     if n_wrong and np.isfinite(highest):
         return "warning", f"success and the reward {highest:g} disagree in {n_wrong} of {len(success)} steps"
     setter = probe.goal_setter
-    how = f"with goals set by {setter.name}" if setter else "with random actions, since the goal cannot be set"
+    how = f"with goals set by {setter.name}" if setter else f"with random actions, since {_why_not_set(probe)}"
     n_success, n_episodes = sum(map(bool, success)), len(probe.episodes)
     seen = "ok" if n_success else "not seen"
     return seen, f"{n_success} successes in {len(success)} steps of {n_episodes} episodes, {how}"
@@ -252,13 +252,10 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
     first, again = (
         dict[str, Any](each.observations, reward=[0.0, *each.rewards]) for each in (probe.random[0], probe.replay)
     )
-    rows = slice(min(len(probe.random[0]), len(probe.replay)) + 1)
-    gaps = {key: np.abs(np.subtract(first[key][rows], again[key][rows], dtype=float)).max() for key in first}
-    differing = ", ".join(f"{key} by up to {gap:g}" for key, gap in gaps.items() if gap) or "the number of steps"
-    found = f"after a reset with the same seed, the same actions lead to other values: {differing}"
-    fix = "Draw random numbers with self.np_random, and let reset set all that an earlier episode may have changed"
+    found = f"after a reset with the same seed, the same actions lead to other values: {_differences(first, again)}"
+    fix = "let reset set all that an earlier episode may have changed, also in the simulator, as MuJoCo's qacc_warmstart"
     if make is None:
-        return "warning", f"{found}. {fix}"
+        return "warning", f"{found}. Draw random numbers with self.np_random, and {fix}"
     compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
     if mode == "exact" and not compared.new_are_equal:
         return "warning", (
@@ -269,24 +266,39 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
         n_steps = probe.spec.max_episode_steps or len(probe.random[0])
         price = f"making it takes {compared.make_seconds:.2g} s, simulating it {compared.step_seconds * n_steps:.2g} s"
         reuse = ". --reset-mode reuse resets one environment" if compared.is_similar else ""
-        return "warning", f"{found}. The environment is made again for each episode: {price}{reuse}. {fix}"
+        return "warning", f"{found}. The environment is made again for each episode: {price}{reuse}. To avoid both, {fix}"
     if compared.is_similar:
         shared = "One environment is reset for all episodes, so the same bytes are not promised"
         return "warning", f"{found}, but {compared}. {shared}"
     return "error", (
         f"reset_mode='reuse' expects the first observations of a new environment within {LARGEST_GAP:.0%} of the standard "
-        f"deviation of each column, but {compared}. Leave out reset_mode. {fix}"
+        f"deviation of each column, but {compared}. Leave out reset_mode, or {fix}"
     )
+
+
+def _differences(first: Mapping[str, Any], again: Mapping[str, Any]) -> str:
+    """Return by how much each part of two episodes differs, and where first."""
+    n_rows = min(len(first["reward"]), len(again["reward"]))
+    gaps = {
+        key: np.abs(np.subtract(first[key][:n_rows], again[key][:n_rows], dtype=float)).reshape(n_rows, -1) for key in first
+    }
+    if not (differing := {key: gap for key, gap in gaps.items() if gap.any()}):
+        return "the number of steps"
+    sizes = ", ".join(f"{key} by up to {gap.max():g}" for key, gap in differing.items())
+    key, gap = min(differing.items(), key=lambda item: int(item[1].any(1).argmax()))
+    step = int(gap.any(1).argmax())
+    columns = f", columns {_listed(np.flatnonzero(gap[step]).tolist())}" if gap.shape[1] > 1 else ""
+    return f"{sizes}, first at step {step} in {key}{columns}"
 
 
 def check_goal_columns(probe: Probe) -> Answer:
     """The observation should not depend on the desired goal, because relabelling changes the goal only."""
     columns = probe.goal_columns
     if columns is None:
-        return "not seen", (
-            "no column holds the desired goal; whether one changes with it in another way does not show, because no two "
-            "episodes differ in the goal alone"
-        )
+        is_exact = "the achieved goal changes with it" if probe.resets_are_exact else "resets are not exact"
+        why = is_exact if probe.goal_setter else _why_not_set(probe)
+        hidden = "whether one changes with it in another way does not show"
+        return "not seen", f"no column holds the desired goal; {hidden}, since {why}"
     if not columns:
         return "ok", "no column of the observation changes with the desired goal"
     fix = "`train` and HER hide them from the networks" if probe.hideable_columns else "Leave them out"
@@ -294,6 +306,13 @@ def check_goal_columns(probe: Probe) -> Answer:
         "warning",
         f"columns {_listed(columns)} change with the desired goal, but relabelling does not change them. {fix}",
     )
+
+
+def _why_not_set(probe: Probe) -> str:
+    """Return why the probe could not set goals."""
+    if probe.has_one_goal:
+        return "each reset has the same desired goal"
+    return "the goal cannot be set: no attribute equals it, and reset has no option 'goal'"
 
 
 def _listed(values: Sequence[object]) -> str:
@@ -308,6 +327,9 @@ def check_desired_goal(probe: Probe) -> Answer:
         changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
         if changed is not None:
             return "warning", f"changes at step {changed} with seed {episode.seed}. Each step keeps its own goal"
+    if probe.has_one_goal:
+        n_resets = len(probe.random) + len(probe.starts)
+        return "warning", f"is the same after {n_resets} resets. Draw it in reset, unless the task has a single goal"
     return "ok", f"stays the same throughout {len(probe.random)} episodes"
 
 

@@ -67,8 +67,14 @@ def _parts(env: Environment) -> Iterator[tuple[str, Any]]:
 
 
 def _equals(value: Any, goal: Array) -> bool:
-    """Return whether a value is the goal, in shape and in every element. A long sequence is not read."""
-    return (not goal.ndim or len(value) == len(goal)) and np.array_equal(np.asarray(value).astype(goal.dtype), goal)
+    """Return whether a value is the goal, in shape and in every element. A long sequence is not read.
+
+    Environments may round the goal that they show to float32, whatever dtype they declare.
+    """
+    dtype = np.float32 if goal.dtype.kind == "f" else goal.dtype
+    return (not goal.ndim or len(value) == len(goal)) and np.array_equal(
+        np.asarray(value).astype(dtype), goal.astype(dtype)
+    )
 
 
 def _start_with_attribute(env: Environment, owner: Any, name: str, seed: int, goal: Array) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -229,13 +229,22 @@ class Probe:
                     found[key] = found.get(key, False) or is_needed
         return {key: found[key] for key in info if key in found}
 
+    @property
+    def has_one_goal(self) -> bool:
+        """Whether each reset drew the same desired goal."""
+        goals = [episode.observations["desired_goal"][0] for episode in (*self.random, *self.starts)]
+        return all(np.array_equal(goals[0], goal) for goal in goals)
+
     @functools.cached_property
     def goal_columns(self) -> tuple[int, ...] | None:
         """Columns of the observation that change with the desired goal alone, or that hold it in every step.
 
         None if no goal can be set and no column holds the goal.
         """
-        changing, held = self._columns_that_change(), columns_with_goals([*self.episodes, *self.starts])
+        whole = [each.observations for each in (*self.random, *self.starts)]
+        # the first observation after the goal was set may still hold the goal of the reset
+        later = [{key: rows[1:] for key, rows in each.observations.items()} for each in self.search]
+        changing, held = self._columns_that_change(), columns_with_goals([*whole, *later])
         return None if changing is None and not held else tuple(sorted({*(changing or ()), *held}))
 
     def _columns_that_change(self) -> tuple[int, ...] | None:
@@ -326,26 +335,27 @@ def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     return () if in_other_units else tuple(missing)
 
 
-def columns_with_goals(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
+def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tuple[int, ...]:
     """Return the columns that hold a dimension of the desired goal, or its difference to the achieved goal, in every step.
 
     They equal it, or they are its copy with another scale and offset. Only dimensions that differ between episodes count. A
-    column that always equals the achieved goal too is not one of the goal. Dimensions with few different values, such as
-    those of a goal of zeros and ones, are often equalled by chance: they count if columns hold all that differ.
+    column that always equals the achieved goal too is not one of the goal: an object may rest at its goal. Dimensions with
+    few different values, such as those of a goal of zeros and ones, are often equalled by chance: they count if columns
+    hold all that differ.
     Empty for observations and goals that are not flat arrays of floats.
+    episodes: the observations of each.
     """
     seen, achieved, desired = (
-        np.concatenate([episode.observations[key] for episode in episodes])
-        for key in ("observation", "achieved_goal", "desired_goal")
+        np.concatenate([episode[key] for episode in episodes]) for key in ("observation", "achieved_goal", "desired_goal")
     )
     if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved, desired)):
         return ()
     dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)
-    goals = np.stack([episode.observations["desired_goal"][0] for episode in episodes])
+    goals = np.stack([episode["desired_goal"][0] for episode in episodes])
     has_many_values, holding = list[bool](), list[Array]()  # of each dimension that differs
     for k, n_values in enumerate(len(np.unique(column)) for column in goals.T):
         goal, gap = desired[:, k], (desired - achieved)[:, k]
-        if n_values == 1 or not gap.any():
+        if n_values == 1 or np.abs(gap).max() <= COPY_RTOL * np.ptp(goal):
             continue
         equal = (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
         has_many_values.append(n_values >= FEWEST_GOALS)
