@@ -310,9 +310,15 @@ def check_goal_columns(probe: Probe) -> Answer:
 
 def _why_not_set(probe: Probe) -> str:
     """Return why the probe could not set goals."""
-    if probe.has_one_goal:
+    if _has_one_goal(probe):
         return "each reset has the same desired goal"
     return "the goal cannot be set: no attribute equals it, and reset has no option 'goal'"
+
+
+def _has_one_goal(probe: Probe) -> bool:
+    """Return whether each reset drew the same desired goal."""
+    goals = [episode.observations["desired_goal"][0] for episode in (*probe.random, *probe.starts)]
+    return all(np.array_equal(goals[0], goal) for goal in goals)
 
 
 def _listed(values: Sequence[object]) -> str:
@@ -327,7 +333,7 @@ def check_desired_goal(probe: Probe) -> Answer:
         changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
         if changed is not None:
             return "warning", f"changes at step {changed} with seed {episode.seed}. Each step keeps its own goal"
-    if probe.has_one_goal:
+    if _has_one_goal(probe):
         n_resets = len(probe.random) + len(probe.starts)
         return "warning", f"is the same after {n_resets} resets. Draw it in reset, unless the task has a single goal"
     return "ok", f"stays the same throughout {len(probe.random)} episodes"

@@ -229,12 +229,6 @@ class Probe:
                     found[key] = found.get(key, False) or is_needed
         return {key: found[key] for key in info if key in found}
 
-    @property
-    def has_one_goal(self) -> bool:
-        """Whether each reset drew the same desired goal."""
-        goals = [episode.observations["desired_goal"][0] for episode in (*self.random, *self.starts)]
-        return all(np.array_equal(goals[0], goal) for goal in goals)
-
     @functools.cached_property
     def goal_columns(self) -> tuple[int, ...] | None:
         """Columns of the observation that change with the desired goal alone, or that hold it in every step.
