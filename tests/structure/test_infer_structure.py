@@ -282,8 +282,8 @@ def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apar
     parts, inertia = Parts((Part((0, 1), "body", 0.0),), 1.0), Inertia(0.5, steps_to_goal, apart)
     far = replace(inferred[0], parts=parts, sequence=None, inertia=inertia, copies=copies, time_limit=limit)
     assert [feature.preset for feature in far.features()] == presets
-    with_speed = replace(far, inertia=replace(inertia, has_speed=True))
-    assert [feature.preset for feature in with_speed.features()] == ["body"]
+    for without_path in (replace(inertia, has_speed=True), replace(inertia, broken=0.2)):
+        assert [feature.preset for feature in replace(far, inertia=without_path).features()] == ["body"]
 
 
 def test_every_finding_names_its_evidence(inferred):

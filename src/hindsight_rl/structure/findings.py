@@ -113,7 +113,7 @@ class Structure:
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
         is_position = len(self._whole_goal) <= max(POSITION_SIZES)  # a few hundred waypoints cover a space, but no more
-        if self.inertia.is_far and not self.inertia.has_speed and is_position:
+        if self.inertia.needs_paths and is_position:
             yield Feature("waypoints", inertia, needs="n_waypoints")
             if limit is not None and self.inertia.starts_anywhere:
                 yield Feature("many_starts", inertia, needs="n_waypoints")

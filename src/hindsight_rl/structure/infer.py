@@ -86,10 +86,11 @@ def infer_structure(
     controlled, sequence, guesses = _look_for_contact(steps, random_steps, parts, copies, units)
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden)
     has_mirrors = not parts.has_object and copies.is_complete
+    broken = sum(each.terminated and each.success is False for each in episodes) / len(episodes)
     found = Structure(
         units=units,
         parts=parts,
-        inertia=measure_inertia(random_steps),
+        inertia=measure_inertia(random_steps, broken),
         copies=copies,
         controlled=controlled,
         constant=constant,

@@ -30,12 +30,15 @@ class Inertia:
     starts_apart: mean distance between the starts of episodes, relative to that between start and goal.
     has_speed: whether a dimension of the goal is the speed of another. A path between positions does not say then how a
         state is reached: a car that must take a run-up first moves away from its goal.
+    broken: fraction of the episodes that ended without a success, before any limit. A body that falls must first learn
+        not to, and to seek what was rarely visited makes it fall.
     """
 
     correlation: float
     steps_to_goal: float
     starts_apart: float = 0.0
     has_speed: bool = False
+    broken: float = 0.0
 
     @property
     def keeps_speed(self) -> bool:
@@ -52,18 +55,24 @@ class Inertia:
         """Whether episodes start all over the task."""
         return self.starts_apart >= LITTLE
 
+    @property
+    def needs_paths(self) -> bool:
+        """Whether paths of positions lead to goals."""
+        return self.is_far and not self.has_speed and self.broken < LITTLE
+
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
+        broken = f"; {self.broken:.0%} of the random episodes end without a success" if self.broken else ""
         speed = "; a dimension of the goal is the speed of another" if self.has_speed else ""
         return (
             f"successive displacements of the achieved goal correlate with {self.correlation:.2f}, goals are "
             f"{self.steps_to_goal:.0f} steps away at the speed of random actions, and starts are "
-            f"{self.starts_apart:.1f} times as far apart{speed}"
+            f"{self.starts_apart:.1f} times as far apart{speed}{broken}"
         )
 
 
-def measure_inertia(steps: Steps) -> Inertia:
-    """Return how the achieved goal moves in steps with independent random actions."""
+def measure_inertia(steps: Steps, broken: float = 0.0) -> Inertia:
+    """Return how the achieved goal moves in steps with independent random actions. broken: see `Inertia`."""
     displacement, start = steps.next_achieved_goal - steps.achieved_goal, steps.starts_episode
     distance = np.abs(steps.desired_goal - steps.achieved_goal)[start].mean(0)
     speed = np.quantile(np.abs(displacement), 0.95, axis=0)
@@ -77,7 +86,8 @@ def measure_inertia(steps: Steps) -> Inertia:
     starts_apart = float(apart.mean() / max(length, ROUNDED)) if len(apart) else 0.0
     follows = correlations(displacement, steps.next_achieved_goal.T) * (1 - np.eye(steps.goal_size))
     has_speed = bool((follows >= ALIKE).any())
-    return Inertia(_correlation(displacement[:, slowest], steps), float(needed[slowest]), starts_apart, has_speed)
+    correlation = _correlation(displacement[:, slowest], steps)
+    return Inertia(correlation, float(needed[slowest]), starts_apart, has_speed, broken)
 
 
 def _correlation(displacement: Array, steps: Steps) -> float:
