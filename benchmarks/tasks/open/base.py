@@ -73,8 +73,8 @@ class GoalTask(gymnasium.Env[Seen, Any]):
     def achieved(self) -> Array:
         """Return the achieved goal."""
 
-    def place(self, low: float, high: float, size: int = 2) -> Array:
-        """Return a random place."""
+    def place(self, low: Any, high: Any, size: int = 2) -> Array:
+        """Return a random place. low, high: bounds of all of its numbers, or of each."""
         return self.np_random.uniform(low, high, size)
 
 

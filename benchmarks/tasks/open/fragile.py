@@ -1,6 +1,8 @@
-"""Bodies that break or die: a car with range sensors, a drone in a plane, a submarine in a cave, a robot among trams."""
+"""Bodies that break or die: a car with range sensors, a drone in a plane, a submarine, a robot among trams, a balancer."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -261,9 +263,65 @@ def cross(observation: Observation) -> Array:
     return actions[unsafe.argmin() if not unsafe.all() else 5].astype(np.float32)
 
 
+class WindSegway(GoalTask):
+    """A balancer on two wheels drives along a platform, in the wind, to a position. One that falls or drives off is broken.
+
+    A success has the reward 1, other steps 0.
+    """
+
+    near, tick, length, push = 0.15, 0.05, 1.4, 4.0  # metres, seconds, metres, metres per square second
+    falls, ends = 0.5, (-2.0, 4.0)  # radians; metres
+
+    def __init__(self) -> None:
+        super().__init__(5, 1, 1)
+
+    def begin(self) -> None:
+        """Place the balancer, and a goal that is not beside it."""
+        draw = self.np_random.uniform
+        self.at, self.speed, self.lean, self.swing = draw(-0.6, 0.8), 0.0, draw(-0.06, 0.06), draw(-0.05, 0.05)
+        self.wind, self.goal = draw(0.1, 0.5), draw(-1.2, 3.2, 1)
+        while abs(self.goal[0] - self.at) < 0.5:
+            self.goal = draw(-1.2, 3.2, 1)
+
+    def move(self, action: Array) -> None:
+        """Drive. The body leans against the drive, and further by its weight and the wind."""
+        drive = self.push * float(action[0]) - 0.2 * self.speed
+        gust = self.wind + 0.1 * self.np_random.normal()
+        turn = (9.8 * np.sin(self.lean) + (gust - drive) * np.cos(self.lean)) / self.length
+        self.swing += self.tick * turn
+        self.lean += self.tick * self.swing
+        self.speed += self.tick * drive
+        self.at += self.tick * self.speed
+
+    def observe(self) -> Array:
+        """Return lean and swing in degrees, position, wind and speed."""
+        return np.array([np.degrees(self.lean), self.at, np.degrees(self.swing), self.wind, self.speed])
+
+    def achieved(self) -> Array:
+        """Return the position."""
+        return np.array([self.at])
+
+    def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
+        """Return 1 where the goal is met, else 0."""
+        return self.is_met(achieved_goal, desired_goal).astype(np.float64)
+
+    def is_over(self) -> bool:
+        """Return whether the balancer fell or drove off the platform."""
+        return bool(abs(self.lean) > self.falls or not self.ends[0] < self.at < self.ends[1])
+
+
+def balance(observation: Observation) -> Array:
+    """Drive by a linear-quadratic regulator: first away from the goal, so that the body leans towards it."""
+    lean, at, swing, wind, speed = observation["observation"]
+    gap = float(np.clip(at - observation["desired_goal"][0], -1, 1))
+    drive = 3.6 * gap + 5.6 * speed + 51 * (np.radians(lean) + wind / 9.8) + 18 * np.radians(swing)
+    return np.clip([(drive + 0.2 * speed) / WindSegway.push], -1, 1).astype(np.float32)
+
+
 TASKS = (
     Task("SensorCar-v0", "fragile", "open", SensorCar, 80, lambda: drive_free),
     Task("PlaneDrone-v0", "fragile", "open", PlaneDrone, 100, lambda: hover_to),
     Task("CaveDiver-v0", "fragile", "open", CaveDiver, 80, lambda: dive_to),
     Task("TramSquare-v0", "fragile", "open", TramSquare, 70, lambda: cross),
+    Task("WindSegway-v0", "fragile", "open", WindSegway, 120, lambda: balance),
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..task import Observation, Task
-from .base import Array, GoalTask
+from .base import Array, GoalTask, unit
 
 RADIUS, SPEED, KEPT = 0.08, 0.1, 0.85  # distance of contact, of a step; fraction of its speed that a sliding puck keeps
 
@@ -158,7 +158,84 @@ def putting() -> Callable[[Observation], Array]:
     return putt
 
 
+class VelcroPong(GoalTask):
+    """A ball rolls to a paddle on a slanted table. It sticks to the far wall, which it shall meet at a position."""
+
+    near, wall, width, bounce, slope = 0.1, 1.2, 0.11, 0.7, 0.0004
+    pace, tilt_most, tilt_pace = 0.05, 0.5, 0.12
+
+    def __init__(self) -> None:
+        super().__init__(9, 2, 3)
+
+    def begin(self) -> None:
+        """Let the ball roll from the side of the wall, and place the paddle about where it arrives."""
+        draw = self.np_random.uniform
+        self.ball, steps = draw([0.7, -0.1], [0.95, 0.4]), draw(16, 24)
+        entry = draw([0.0, -0.15], [0.0, 0.3])
+        self.velocity = (entry - self.ball) / steps + [0, self.slope * steps / 2]
+        self.paddle, self.tilt, self.is_stuck = draw([-0.1, entry[1] - 0.15], [0.05, entry[1] + 0.15]), 0.0, False
+        self.shift = np.zeros(2)
+        self.goal = np.array([self.wall, draw(-0.25, 0.55)])
+
+    def move(self, action: Array) -> None:
+        """Tilt and move the paddle. In each half of a step the ball may bounce."""
+        before = self.paddle
+        self.tilt += float(np.clip(self.tilt_most * action[0] - self.tilt, -self.tilt_pace, self.tilt_pace))
+        self.paddle = np.clip(before + self.pace * action[1:], [-0.2, -0.5], [0.3, 0.7])
+        self.shift = self.paddle - before
+        for part in (0.5, 1.0):
+            if not self.is_stuck:
+                self._roll(before + part * self.shift, unit(self.tilt))
+
+    def _roll(self, paddle: Array, normal: Array) -> None:
+        self.ball = self.ball + 0.5 * self.velocity
+        self.velocity = self.velocity - [0, 0.5 * self.slope]
+        gap = self.ball - paddle
+        depth, along = gap @ normal, gap[1] * normal[0] - gap[0] * normal[1]
+        closing = (self.velocity - self.shift) @ normal
+        if -0.1 < depth < 0.02 and abs(along) < self.width and closing < 0:
+            self.velocity = self.velocity - (1 + self.bounce) * closing * normal
+        if not -0.5 < self.ball[1] < 0.7:  # the cushions
+            self.velocity = self.velocity * [1, -0.8 if self.velocity[1] * (self.ball[1] - 0.1) > 0 else 1]
+        if not -0.3 < self.ball[0] < self.wall:  # the net, or the felt
+            self.ball = np.array([np.clip(self.ball[0], -0.3, self.wall), self.ball[1]])
+            self.velocity, self.is_stuck = np.zeros(2), True
+
+    def observe(self) -> Array:
+        """Return velocities in tenths, the tilt in degrees, the paddle and the gap to the ball, mixed."""
+        (x, y), (px, py), (vx, vy), (mx, my) = self.ball, self.paddle, 10 * self.velocity, 10 * self.shift
+        return np.array([vx, px, y - py, np.degrees(self.tilt), vy, x - px, my, py, mx])
+
+    def achieved(self) -> Array:
+        """Return where the ball is."""
+        return self.ball.copy()
+
+
+def strike(observation: Observation) -> Array:
+    """Wait where the ball arrives, and strike it ahead with the tilt that sends it to the goal."""
+    task, tilts = VelcroPong, np.linspace(-0.5, 0.5, 201)
+    seen, ball, goal = observation["observation"], observation["achieved_goal"], observation["desired_goal"]
+    velocity, paddle = seen[[0, 4]] / 10, seen[[1, 7]]
+    if velocity[0] >= 0 or ball[0] < paddle[0]:
+        return np.zeros(3, np.float32)
+    steps = max(0.0, (ball[0] - paddle[0]) / (task.pace - velocity[0]))  # until they meet, if the paddle strikes now
+    is_strike = steps < 3
+    if not is_strike:
+        steps = (ball[0] - paddle[0]) / -velocity[0]
+    meeting = ball + steps * velocity - [0, task.slope * steps**2 / 2]
+    arriving, normals = velocity - [0, task.slope * steps], np.stack([np.cos(tilts), np.sin(tilts)], 1)
+    closing = normals @ (arriving - [task.pace, 0])
+    after = arriving - (1 + task.bounce) * closing[:, None] * normals
+    left = (task.wall - meeting[0]) / np.maximum(after[:, 0], 1e-3)
+    landing = meeting[1] + after[:, 1] * left - task.slope * left**2 / 2
+    tilt = tilts[np.argmin(np.abs(landing - goal[1]))]
+    aside = 0.0 if steps < 1 else (meeting[1] - paddle[1]) / task.pace
+    ahead = 1.0 if is_strike else (-0.1 - paddle[0]) / task.pace
+    return np.clip([tilt / task.tilt_most, ahead, aside], -1, 1).astype(np.float32)
+
+
 TASKS = (
     Task("SlidingPuck-v0", "hit", "open", SlidingPuck, 40, lambda: hit),
     Task("SlopePutt-v0", "hit", "open", SlopePutt, 50, putting),
+    Task("VelcroPong-v0", "hit", "open", VelcroPong, 60, lambda: strike),
 )

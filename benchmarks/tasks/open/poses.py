@@ -1,4 +1,4 @@
-"""Attitudes and poses in space: a satellite, and an arm whose tool must arrive with a rotation."""
+"""Attitudes and poses in space: a satellite, an arm whose tool must arrive with a rotation, and a robot under water."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..task import Observation, Task
 from .base import Array, GoalTask
 
 CONJUGATE = np.array([1.0, -1, -1, -1])  # times a quaternion: the rotation back
-FORWARD = np.array([0.0, 1, 0, 0])  # the x axis
+FORWARD = np.array([1.0, 0, 0])
 SPIN_KEPT, SPIN_GAIN = 0.7, 0.09  # of a spin in a step; radians per step that the largest action adds
 
 
@@ -82,7 +82,7 @@ class ToolPose(GoalTask):
         at, attitude = np.zeros(3), np.array([1.0, 0, 0, 0])
         for axis, angle, link in zip(cls.axes, joints, cls.links, strict=True):
             attitude = product(attitude, rotation(angle * axis))
-            at = at + link * product(product(attitude, FORWARD), attitude * CONJUGATE)[1:]
+            at = at + link * rotated(attitude, FORWARD)
         return np.concatenate([at, attitude])
 
     def move(self, action: Array) -> None:
@@ -100,8 +100,7 @@ class ToolPose(GoalTask):
 
     def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
         """Return whether the position and the rotation are near."""
-        cosine = np.abs((achieved_goal[..., 3:] * desired_goal[..., 3:]).sum(-1))
-        return super().is_met(achieved_goal[..., :3], desired_goal[..., :3]) & (cosine >= np.cos(self.turned / 2))
+        return is_pose(achieved_goal, desired_goal, self.near, self.turned)
 
 
 def bring_tool(observation: Observation) -> Array:
@@ -133,6 +132,17 @@ def product(first: Array, second: Array) -> Array:
     )
 
 
+def rotated(attitude: Array, vector: Array) -> Array:
+    """Return a vector of (3,) in the frame in which the attitude is given."""
+    return product(product(attitude, np.append(0.0, vector)), attitude * CONJUGATE)[1:]
+
+
+def is_pose(achieved: Array, desired: Array, near: float, turned: float) -> Any:
+    """Return whether poses (..., 7) have a position within `near` and a rotation within `turned` radians."""
+    cosine = np.abs((achieved[..., 3:] * desired[..., 3:]).sum(-1))
+    return (np.linalg.norm((achieved - desired)[..., :3], axis=-1) <= near) & (cosine >= np.cos(turned / 2))
+
+
 def missing_turn(attitude: Array, goal: Array) -> Array:
     """Return the shorter turn from an attitude to another, in radians about the axes of the first, (3,)."""
     missing = product(attitude * CONJUGATE, goal)
@@ -147,7 +157,66 @@ def rotation(turn: Array) -> Array:
     return np.concatenate([[np.cos(angle / 2)], np.sinc(angle / 2 / np.pi) / 2 * turn])
 
 
+class RovPose(GoalTask):
+    """An underwater robot with thrusters along and about its own axes takes a pose in a current."""
+
+    near, turned = 0.15, 0.3  # metres, radians
+    keep, thrust = np.repeat([0.65, 0.5], 3), np.repeat([0.03, 0.08], 3)
+
+    def __init__(self) -> None:
+        super().__init__(16, 7, 6)
+
+    def begin(self) -> None:
+        """Draw a pose, the current, and a goal that lies apart from both position and attitude."""
+        self.at, self.attitude, self.motion = (
+            self.place([-0.8, -0.3, -1.6], [0.4, 0.3, -0.4], 3),
+            self._drawn(0.6),
+            np.zeros(6),
+        )
+        self.current = self.place([0.004, -0.002, 0], [0.01, 0.002, 0.002], 3)
+        place, attitude = self.at, self.attitude
+        while not 0.4 < np.linalg.norm(place - self.at) < 1.0:
+            place = self.place([-0.8, -0.5, -1.6], [0.8, 0.5, -0.4], 3)
+        while abs(attitude @ self.attitude) > np.cos(0.5 / 2):
+            attitude = self._drawn(1.7)
+        self.goal = np.concatenate([place, attitude])
+
+    def _drawn(self, most: float) -> Array:
+        axis = self.np_random.normal(size=3)
+        return rotation(axis / np.linalg.norm(axis) * self.np_random.uniform(0, most))
+
+    def move(self, action: Array) -> None:
+        """Thrust. The current carries the robot along."""
+        self.motion = self.keep * self.motion + self.thrust * action
+        at = self.at + rotated(self.attitude, self.motion[:3]) + self.current
+        self.at = np.clip(at, [-1.2, -0.8, -2], [1.2, 0.8, 0])
+        attitude = product(self.attitude, rotation(self.motion[3:]))
+        self.attitude = attitude / np.linalg.norm(attitude)
+
+    def observe(self) -> Array:
+        """Return attitude, spin, position, current and speed."""
+        return np.concatenate([self.attitude, self.motion[3:], self.at, self.current, self.motion[:3]])
+
+    def achieved(self) -> Array:
+        """Return the pose."""
+        return np.concatenate([self.at, self.attitude])
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
+        """Return whether the position and the rotation are near."""
+        return is_pose(achieved_goal, desired_goal, self.near, self.turned)
+
+
+def take_pose(observation: Observation) -> Array:
+    """Thrust towards the goal, against the current."""
+    seen, goal = observation["observation"], observation["desired_goal"]
+    attitude, at, current, motion = seen[:4], seen[7:10], seen[10:13], np.concatenate([seen[13:], seen[4:7]])
+    way = rotated(attitude * CONJUGATE, 0.3 * (goal[:3] - at) - current)
+    wish = np.concatenate([way, 0.3 * missing_turn(attitude, goal[3:])]) - RovPose.keep * motion
+    return np.clip(wish / RovPose.thrust, -1, 1).astype(np.float32)
+
+
 TASKS = (
     Task("Attitude-v0", "angles", "open", Attitude, 40, lambda: turn_in_space),
     Task("ToolPose-v0", "angles", "open", ToolPose, 50, lambda: bring_tool),
+    Task("RovPose-v0", "angles", "open", RovPose, 50, lambda: take_pose),
 )

@@ -1,4 +1,4 @@
-"""Reach among obstacles: a point in a U of walls, and an arm with two joints beside a post."""
+"""Reach among obstacles: a point in a U of walls, an arm with two joints beside a post, and a robot in a house."""
 
 from __future__ import annotations
 
@@ -164,7 +164,72 @@ def plan_arm() -> Callable[[Observation], Array]:
     return act
 
 
+class KiwiRooms(GoalTask):
+    """A robot on three omnidirectional wheels drives through a house of three rooms by their speeds."""
+
+    near = 0.4
+    wheels = np.stack([unit(angle) for angle in np.radians([20, 140, 260])])  # where each pushes
+    wall, door = 4.0, (3.8, 5.4)  # across the house, metres
+    partition, gap = 3.0, (7.6, 9.2)  # along the house, beyond the wall
+
+    def __init__(self) -> None:
+        super().__init__(6, 2, 3)
+
+    def begin(self) -> None:
+        """Place the robot, and a goal that is not beside it."""
+        self.at, self.velocity, self.bump = self.place([0.2, 0.2], [9.8, 5.8]), np.zeros(2), 0.0
+        self.goal, self.volts = self.at, float(self.np_random.uniform(11, 12.6))
+        while np.linalg.norm(self.goal - self.at) < 1.5:
+            self.goal = self.place([0.3, 0.3], [9.7, 5.7])
+
+    def move(self, action: Array) -> None:
+        """Drive, and stop at walls."""
+        self.velocity = 0.5 * self.velocity + 0.1 * action @ self.wheels
+        self.velocity += 0.005 * self.np_random.normal(size=2)
+        (x, y), (new_x, new_y) = self.at, np.clip(self.at + self.velocity, [0, 0], [10, 6])
+        if (x < self.wall) != (new_x < self.wall) and not self.door[0] < y < self.door[1]:
+            new_x = self.wall + (0.01 if x >= self.wall else -0.01)
+        if new_x > self.wall and (y < self.partition) != (new_y < self.partition) and not self.gap[0] < new_x < self.gap[1]:
+            new_y = self.partition + (0.01 if y >= self.partition else -0.01)
+        after = np.array([new_x, new_y])
+        self.bump = float(np.abs(after - self.at - self.velocity).sum() > 1e-6)
+        self.velocity, self.at = after - self.at, after
+        self.volts -= 0.001
+
+    def observe(self) -> Array:
+        """Return velocity, position, bumper and battery, mixed."""
+        return np.array([self.velocity[1], self.at[0], self.bump, self.velocity[0], self.volts, self.at[1]])
+
+    def achieved(self) -> Array:
+        """Return the position."""
+        return self.at.copy()
+
+
+DOORS = {(0, 1): (4.0, 4.6, 0), (1, 0): (4.0, 4.6, 0), (1, 2): (8.4, 3.0, 1), (2, 1): (8.4, 3.0, 1)}  # place; across
+
+
+def room_of(place: Array) -> int:
+    """Return 0 before the wall, and beyond it 1 above and 2 below the partition."""
+    return 0 if place[0] < KiwiRooms.wall else 1 if place[1] >= KiwiRooms.partition else 2
+
+
+def drive_through(observation: Observation) -> Array:
+    """Drive to the door of the next room on the way, and through it."""
+    vy, x, _, vx, _, y = observation["observation"]
+    at, target = np.array([x, y]), observation["desired_goal"]
+    here, there = room_of(at), room_of(target)
+    if here != there:
+        following = there if (here, there) in DOORS else 1
+        *door, axis = DOORS[here, following]
+        target, off = np.array(door), abs(at[1 - axis] - door[1 - axis])
+        target[axis] += 0.5 * np.sign(at[axis] - door[axis]) * (1 if off > 0.4 else -1)
+    wish = (np.clip(0.5 * (target - at), -0.25, 0.25) - 0.5 * np.array([vx, vy])) / 0.1
+    speeds = KiwiRooms.wheels @ wish * 2 / 3
+    return np.asarray(speeds / max(1.0, np.abs(speeds).max())).astype(np.float32)
+
+
 TASKS = (
     Task("PointInU-v0", "obstacles", "open", PointInU, 60, lambda: walk_around),
     Task("ArmAndPost-v0", "obstacles", "open", ArmAndPost, 60, plan_arm),
+    Task("KiwiRooms-v0", "obstacles", "open", KiwiRooms, 100, lambda: drive_through),
 )
