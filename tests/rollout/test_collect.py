@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,8 +7,9 @@ import setups
 
 from hindsight_rl.agents.policy import PolicyWeights
 from hindsight_rl.errors import CollectError, GoalEnvError, MissingKeyError
+from hindsight_rl.records import ArraySpec
 from hindsight_rl.records.exploration import Exploration
-from hindsight_rl.rollout.collect import Collector, Job, RolloutSetup, play_episode
+from hindsight_rl.rollout.collect import Collector, Job, PolicyActor, RolloutSetup, play_episode
 from hindsight_rl.seeds import EVALUATION, TRAINING, environment_seed
 
 NOISY = Exploration(random_eps=0.3, noise=0.2)
@@ -230,3 +232,31 @@ def test_a_function_is_called_before_each_action():
     (episode,) = collector.collect(Job(0, TRAINING, (0,), setups.weights()))
     assert len(calls) == len(episode.action)
     assert same(episode, expected[0])
+
+
+class Told:
+    """A policy whose planner notes what it is told. Actions are 3 and 4."""
+
+    def __init__(self):
+        self.blocked, self.begun, self.planner, self.actions = [], 0, self, iter([3, 4, 3, 4])
+        self.spec = SimpleNamespace(task=SimpleNamespace(action=ArraySpec((), "int64", (3.0,), (4.0,), 2)))
+
+    def begin_episode(self):
+        self.begun += 1
+
+    def add_blocked(self, observation, achieved_goal, action):
+        self.blocked.append((observation.tolist(), action))
+
+    def act(self, *arguments):
+        return next(self.actions)
+
+
+def test_a_policy_that_plans_is_told_which_actions_changed_nothing():
+    policy = Told()
+    actor = PolicyActor(policy)
+    for place in (0, 1, 1, 1):  # the actions 4 and 3 changed nothing in 1
+        array = np.array([place])
+        actor({"observation": array, "achieved_goal": array, "desired_goal": array})
+    assert policy.blocked == [([1], 1), ([1], 0)]
+    PolicyActor(policy)
+    assert policy.begun == 2

@@ -88,3 +88,33 @@ def test_bits_have_no_rules():
 def test_a_forged_plan_is_refused(walked):
     with pytest.raises(InputError, match="rule_ranges"):
         StatePlanner.restore(walked.plan() | {"rule_ranges": np.zeros((3, 3), np.int32)}, SIZES)
+
+
+GRID, MOVES = 5, np.array([[0, 1], [0, -1], [1, 0], [-1, 0]])
+
+
+def walk(room, rng, length=40):
+    """Walk at random on a grid without obstacles. The number of its room changes nothing."""
+    action, places = rng.integers(0, 4, length), [rng.integers(0, GRID, 2)]
+    for each in action:
+        places.append(np.clip(places[-1] + MOVES[each], 0, GRID - 1))
+    places = np.array(places)
+    observation = np.column_stack([np.full(len(places), room), places])
+    return Episode(observation, places, np.zeros_like(places), action=action, reward=np.full(length, -1.0))
+
+
+def test_a_path_leads_around_what_turned_out_to_be_blocked_until_the_next_episode():
+    planner, rng = StatePlanner((5, 2, 4)), np.random.default_rng(0)
+    for room in (*range(30), *range(31, 60)):
+        planner.add(walk(room, rng), 0)
+
+    def toward(place, goal):
+        return planner.action(np.array([30, *place]), np.array(place), np.array(goal), DISCOUNT)
+
+    assert toward((0, 2), (4, 2)) == 2  # straight ahead
+    for _ in range(3):
+        planner.add_blocked(np.array([30, 0, 2]), np.array([0, 2]), 2)
+    assert toward((0, 2), (4, 2)) in (0, 1)  # around it: two steps more, where to try again takes four on average
+    assert toward((1, 2), (4, 2)) == 2
+    planner.begin_episode()
+    assert toward((0, 2), (4, 2)) == 2

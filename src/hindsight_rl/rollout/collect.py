@@ -213,9 +213,26 @@ class PolicyActor:
     rng: np.random.Generator | None = None
     repeated: Array | None = None
     repeats_left: int = 0
+    _before: tuple[Array, Array, Array] | None = None  # observation, achieved goal and action of the step before
+
+    def __post_init__(self) -> None:
+        """Begin an episode."""
+        if self.policy.planner is not None:
+            self.policy.planner.begin_episode()
 
     def __call__(self, observation: Observation) -> Array:
-        """Return the action for one observation."""
+        """Return the action for one observation. A policy that plans is told which actions changed nothing."""
+        planner, before = self.policy.planner, self._before
+        if planner is None:
+            return self._choose(observation)
+        seen, achieved, _ = (np.array(observation[key]) for key in OBSERVATION_KEYS)
+        if before is not None and np.array_equal(seen, before[0]) and np.array_equal(achieved, before[1]):
+            planner.add_blocked(seen, achieved, int(before[2]) - int(self.policy.spec.task.action.low[0]))
+        action = self._choose(observation)
+        self._before = seen, achieved, action
+        return action
+
+    def _choose(self, observation: Observation) -> Array:
         exploration, rng = self.exploration, self.rng
         if exploration is None or rng is None or exploration.random_action_repeat == 1:
             return self._act(observation, exploration)

@@ -51,6 +51,7 @@ class StatePlanner:
         self.visited, self.rules = TabularModel(*sizes), Rules.none(sizes[0])
         self._right = self._predicted = 0
         self._reachable: TabularModel | None = None
+        self._has_blocked = False
 
     @classmethod
     def restore(cls, arrays: Mapping[str, Array], sizes: tuple[int, int, int]) -> StatePlanner:
@@ -141,6 +142,20 @@ class StatePlanner:
             states, transitions = self.rules.reach(state, self.sizes[2], round(1 / (1 - discount)))
             self._reachable = TabularModel.restore(states, transitions, self.sizes)
         return self._reachable
+
+    def begin_episode(self) -> None:
+        """Forget the actions that changed nothing."""
+        if self._has_blocked:
+            self._reachable, self._has_blocked = None, False
+
+    def add_blocked(self, observation: Array, achieved_goal: Array, action: int) -> None:
+        """Count an action that changed nothing, beside the prediction of the rules, until the next episode begins.
+
+        Rules do not know every wall: those of a map that is new in each episode. action: counted from 0.
+        """
+        if self._reachable is not None and (state := self._reachable.find(observation, achieved_goal)) is not None:
+            self._reachable.count(state, action, state)
+            self._has_blocked = True
 
 
 class TabularModel:
@@ -262,6 +277,11 @@ class TabularModel:
         self._transitions[index, :3] = edge
         self._transitions[index, 3] += 1
         self._n_transitions = len(self._edges)
+
+    def count(self, state: int, action: int, following: int) -> None:
+        """Count a transition between known states once more."""
+        self._add_transition((state, action, following))
+        self._values.clear()
 
     def find(self, observation: Array, achieved_goal: Array) -> int | None:
         """Return the number of a state, None if it was never visited."""
