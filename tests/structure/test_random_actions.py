@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.records import ArraySpec, Episode
-from hindsight_rl.structure import compare_ranges, split_by_scale
+from hindsight_rl.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.structure import compare_ranges, infer_structure, split_by_scale
 from hindsight_rl.structure.random_actions import ActionRange, measure_inertia
 from hindsight_rl.structure.steps import Steps
 
@@ -134,3 +134,18 @@ def test_why_a_part_of_the_range_suffices():
     assert not ActionRange(0.2).small_suffices
     assert ActionRange(0.5).small_suffices
     assert "0.125 of the range move the achieved goal 0.50 times as far" in ActionRange(0.5).evidence()
+
+
+@pytest.mark.parametrize(("highest", "broken"), [(0.0, 0.5), (np.inf, 0.0)])
+def test_episodes_that_end_without_a_success_are_counted_if_rewards_have_two_values(highest, broken):
+    spec = GoalSpec(*[ArraySpec((1,), "float64")] * 2, ArraySpec((1,), "float64", (-1.0,), (1.0,)), reward_high=highest)
+    rng, episodes = np.random.default_rng(0), []
+    for terminated, reward in ((True, -1.0), (True, 0.0), (False, -1.0), (True, -1.0)):
+        actions = rng.uniform(-1, 1, (20, 1))
+        places = np.concatenate([[[0.0]], actions.cumsum(0)])
+        rewards = np.append(np.full(19, -1.0), reward)
+        episodes.append(Episode(places, places, np.full((21, 1), 50.0), actions, rewards, terminated=terminated))
+    inertia = infer_structure(episodes, spec).inertia
+    assert inertia.broken == broken
+    assert inertia.needs_paths == (broken == 0)
+    assert ("50% of the random episodes end without a success" in inertia.evidence()) == (broken > 0)

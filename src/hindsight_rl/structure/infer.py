@@ -86,11 +86,12 @@ def infer_structure(
     controlled, sequence, guesses = _look_for_contact(steps, random_steps, parts, copies, units)
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden)
     has_mirrors = not parts.has_object and copies.is_complete
-    broken = sum(each.terminated and each.success is False for each in episodes) / len(episodes)
+    # where rewards have two values; of others it is not known which are those of successes
+    ended = [each.terminated and np.isfinite(spec.reward_high) and each.reward[-1] < spec.reward_high for each in episodes]
     found = Structure(
         units=units,
         parts=parts,
-        inertia=measure_inertia(random_steps, broken),
+        inertia=measure_inertia(random_steps, float(np.mean(ended))),
         copies=copies,
         controlled=controlled,
         constant=constant,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -93,10 +94,20 @@ class Mirrors:
     def _groups(self) -> list[frozenset[int]]:
         """Return what can change its sign together. Each change of signs that fits is a combination of them.
 
-        If the change of a column follows a value, both change their signs or none. If it follows the product of two values
-        more than each of them, as the position of a cart follows its speed and the cosine of its heading, the sign of the
-        column changes if that of one of both does. What follows what is seen in single episodes: in one of them the change
-        of a car along one axis may follow its speed along the other, but not in most.
+        If the change of a column follows a value, both change their signs or none. If it follows the product of two values,
+        as the position of a cart follows its speed and the cosine of its heading, the sign of the column changes if that of
+        one of both does.
+        """
+        rules = [frozenset({i}) for i in np.flatnonzero(~self._can_change).tolist()]
+        rules += [frozenset({column}).symmetric_difference(signal) for column, signal in self._followed]
+        return _even_sets(rules, self._values.shape[1])
+
+    @cached_property
+    def _followed(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The values that the change of each column follows: one, or the product of two if it follows that more than each.
+
+        What follows what is seen in single episodes: in one of them the change of a car along one axis may follow its speed
+        along the other, but not in most.
         """
         picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS)
         change, episode = self._steps.change[picked][:, self._columns], self._steps.episode[picked]
@@ -107,17 +118,22 @@ class Mirrors:
         values = np.stack([self._values[picked][:, signal].prod(1) for signal in signals])
         each = [correlations(change[episode == k], values[:, episode == k]) for k in np.unique(episode)]
         fits = np.square(np.mean(each, axis=0))  # (columns, signals)
-        rules = [frozenset({i}) for i in np.flatnonzero(~self._can_change).tolist()]
+        followed = []
         for column, at in np.argwhere(fits >= LITTLE).tolist():
             signal = signals[at]
             if len(signal) == 1 or fits[column, at] >= fits[column, list(signal)].max() + LITTLE:
-                rules.append(frozenset({column}).symmetric_difference(signal))
-        return _even_sets(rules, n_values)
+                followed.append((column, signal))
+        return followed
 
     def _is_apart(self, chosen: frozenset[int]) -> bool:
-        """Whether neither goals nor actions change with these columns: something else moves, and by itself."""
-        n = len(self._columns)
-        return all(i < n and self._columns[i] not in self._copies for i in chosen)
+        """Whether no goal follows these columns and actions, directly or through other columns: something else moves.
+
+        It may be a tram, or a paddle that hits a ball too rarely to be seen in its motion.
+        """
+        leading = {self._columns.index(column) for column in self._copies if column in self._columns}
+        while more := {value for column, signal in self._followed if column in leading for value in signal} - leading:
+            leading |= more
+        return leading.isdisjoint(chosen)
 
     def _mirror(self, chosen: frozenset[int]) -> Candidate:
         """chosen: which columns, and after them which actions, change their signs."""
