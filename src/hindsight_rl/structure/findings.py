@@ -35,7 +35,6 @@ class Structure:
         that see only the gaps between them; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
-    rotations: the columns of the goal that each rotation has. See `find_rotations`.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
     """
@@ -61,7 +60,6 @@ class Structure:
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
-    rotations: tuple[tuple[int, ...], ...] = ()
 
     @cached_property
     def contact(self) -> Contact | None:
@@ -125,9 +123,6 @@ class Structure:
     def choices(self) -> list[Choice]:
         """Return the structure that follows as options, with their evidence."""
         found = [*self._without_object(), *self._with_contact(), *self._hidden_columns()]
-        if self.rotations and self.contact is None:  # goals of subgoals hold positions in their place
-            texts = tuple(",".join(map(str, columns)) for columns in self.rotations)
-            found.append(Choice("rotations", texts, f"the norm of achieved_goal[{'] and ['.join(texts)}] is always 1"))
         if self.workspace is not None and self.workspace.is_left:
             found += [Choice(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
         if used := generators(self.symmetries):

@@ -33,7 +33,6 @@ from .contact import (
 )
 from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
-from .goal_rotations import find_rotations
 from .mirrors import Mirrors
 from .model import ColumnTest
 from .parts import Parts, find_parts, find_workspace
@@ -97,7 +96,6 @@ def infer_structure(
         constant=constant,
         differences=find_differences(steps) if sequence is not None else (),
         guesses=guesses,
-        rotations=find_rotations(random_steps),
         n_onsets=max((len(find_onsets(one)) for one in steps.of_objects(parts.objects)), default=0),
         sequence=sequence,
         time_limit=spec.max_episode_steps,

@@ -294,10 +294,7 @@ def _contradictions(chosen: Mapping[str, Choice], above: Mapping[str, Any]) -> I
     if above.get("n_target_critics") is not None:
         yield ("n_critics",), "n_target_critics counts on the number of critics"
     if above.get("goal_features", "relative") != "relative":
-        yield (
-            ("hidden_goal", "hidden_observation", "rotations"),
-            "networks see differences only if goal_features is relative",
-        )
+        yield ("hidden_goal", "hidden_observation"), "networks see differences only if goal_features is relative"
     yield from _without_differences(chosen, above)
 
 
