@@ -234,8 +234,8 @@ def test_a_function_is_called_before_each_action():
     assert same(episode, expected[0])
 
 
-class Told:
-    """A policy whose planner notes what it is told. Actions are 3 and 4."""
+class Noting:
+    """A policy and its planner, which notes each call. Actions are 3 and 4."""
 
     def __init__(self):
         self.blocked, self.begun, self.planner, self.actions = [], 0, self, iter([3, 4, 3, 4])
@@ -251,8 +251,8 @@ class Told:
         return next(self.actions)
 
 
-def test_a_policy_that_plans_is_told_which_actions_changed_nothing():
-    policy = Told()
+def test_a_plan_gets_the_actions_that_changed_nothing():
+    policy = Noting()
     actor = PolicyActor(policy)
     for place in (0, 1, 1, 1):  # the actions 4 and 3 changed nothing in 1
         array = np.array([place])

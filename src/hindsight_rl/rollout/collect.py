@@ -221,7 +221,7 @@ class PolicyActor:
             self.policy.planner.begin_episode()
 
     def __call__(self, observation: Observation) -> Array:
-        """Return the action for one observation. A policy that plans is told which actions changed nothing."""
+        """Return the action for one observation. The plan of the policy counts actions that changed nothing."""
         planner, before = self.policy.planner, self._before
         if planner is None:
             return self._choose(observation)

@@ -97,7 +97,7 @@ class SymmetryVerdict:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether transformed steps are predicted worse for certain, lead where nobody was or no wall is, or objects drift."""
+        """Whether steps are predicted worse once transformed, for certain, lead where nobody was or no wall is, or drift."""
         is_elsewhere = self.visited < LITTLE or self.distance > UNVISITED or self.breaks_walls
         return is_elsewhere or self.drifts or self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
 
