@@ -97,7 +97,7 @@ class SymmetryVerdict:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether steps are predicted worse once transformed, for certain, lead where nobody was or no wall is, or drift."""
+        """Whether transformed steps are predicted worse, lead where nobody was or no wall is, or drift, for certain."""
         is_elsewhere = self.visited < LITTLE or self.distance > UNVISITED or self.breaks_walls
         return is_elsewhere or self.drifts or self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
 
