@@ -101,6 +101,31 @@ def test_the_check_states_the_price_of_new_environments():
     assert "first at step 0 in observation, columns 0, 1. The environment is made again" in much
 
 
+class Shared(Much):
+    """All of its kind share one simulator, which the first one that is closed stops."""
+
+    simulator = 0
+
+    def __init__(self):
+        super().__init__()
+        Shared.simulator = self.number = Shared.simulator + 1
+
+    def reset(self, *, seed=None, options=None):
+        if self.number > Shared.simulator:
+            raise RuntimeError("not connected")
+        return super().reset(seed=seed)
+
+    def close(self):
+        Shared.simulator = 0
+
+
+def test_environments_that_share_a_simulator_are_named():
+    level, sentence = resets(Shared)
+    assert level == "error"
+    assert "With another environment of its kind in the same process it fails" in sentence
+    assert "RuntimeError: not connected" in sentence
+
+
 def test_random_numbers_that_ignore_the_seed_differ_between_new_environments():
     class Global(Line):
         """Its places come from a generator that reset does not seed, as that of the module np.random."""

@@ -16,7 +16,7 @@ from ..records.reward_scale import GuardedReward
 from ..task_structure.symmetries import SymmetryGroup
 from .goal_functions import read_success
 from .probe import MAX_STEPS, SEEDS, Probe, is_close
-from .random_play import Environment, play
+from .random_play import Environment, describe_failure, play
 from .resets import COMPARED_SEEDS, LARGEST_GAP, compare_resets
 
 TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
@@ -256,7 +256,13 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
     fix = "let reset set all that an earlier episode may have changed, also in the simulator, as MuJoCo's qacc_warmstart"
     if make is None:
         return "warning", f"{found}. Draw random numbers with self.np_random, and {fix}"
-    compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
+    try:
+        compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
+    except Exception as problem:
+        return "error", (
+            f"{found}. With another environment of its kind in the same process it fails ({describe_failure(problem)}). "
+            f"They may share a simulator, as in PyBullet without physicsClientId. Give each its own"
+        )
     if mode == "exact" and not compared.new_are_equal:
         return "warning", (
             f"{found}. The environment is made again for each episode, which takes {compared.make_seconds:.2g} s, but two "
@@ -295,8 +301,8 @@ def check_goal_columns(probe: Probe) -> Answer:
     """The observation should not depend on the desired goal, because relabelling changes the goal only."""
     columns = probe.goal_columns
     if columns is None:
-        is_exact = "the achieved goal changes with it" if probe.resets_are_exact else "resets are not exact"
-        why = is_exact if probe.goal_setter else _why_not_set(probe)
+        why_not_seen = "the achieved goal changes with it" if probe.resets_are_exact else "resets are not exact"
+        why = why_not_seen if probe.goal_setter else _why_not_set(probe)
         hidden = "whether one changes with it in another way does not show"
         return "not seen", f"no column holds the desired goal; {hidden}, since {why}"
     if not columns:

@@ -141,7 +141,7 @@ class SymmetryVerdict:
             return f"far from the tool objects drift to one side: of the usual change of their velocity this is {drift}"
         if self.walls is not None and self.breaks_walls:
             lost = self.walls.in_percent(MOST_LOST, self.n_tested)
-            return f"where steps that something stops, as a wall, are transformed to, fewer steps are stopped: {lost}"
+            return f"of the steps that something stops, as a wall, so many have none beside them once transformed: {lost}"
         if self.column is None:
             reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
         else:
