@@ -9,6 +9,7 @@ from hindsight_rl.options import STRUCTURE
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_findings, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure.axis_symmetries import AxisSymmetries
 from hindsight_rl.structure.contact import is_at_task
 from hindsight_rl.structure.infer import _mirrored_positions
 from hindsight_rl.structure.model import ColumnTest, Difference
@@ -40,6 +41,15 @@ class Steered(Pusher):
 
     def step(self, action):
         super().step(4 * (0.8 * action - self.tool))
+
+
+class Jointed(Pusher):
+    """Column 8 is the last joint of an arm. It turns with the tool along y, about 0.8."""
+
+    def see(self):
+        seen = super().see()
+        seen[8] = 0.8 + 0.2 * self.tool[1]
+        return seen
 
 
 def structure_of(order=None, scale=1.0, world=None):
@@ -329,6 +339,18 @@ def test_the_unit_of_length_does_not_matter(inferred, unit):
     one, other = (SymmetryGroup(options_of(each)["symmetries"], SPEC) for each in (found, expected))
     assert len(one) == len(other) == 8
     assert np.abs(one.maps["goal"].offset - unit * other.maps["goal"].offset).max() <= 1e-3 * unit
+
+
+def test_a_column_on_one_side_of_0_changes_its_sign_about_where_it_starts():
+    found, episodes, probing = structure_of(world=Jointed(0))
+    steps = found.units.apply(Steps.from_episodes([*episodes, *probing]))
+    verdicts = AxisSymmetries(steps, range(9), found.contact, found.controlled, found.units).find()
+    along_x, along_y = (next(each for each in verdicts if each.candidate.axes == (axis,)) for axis in (0, 1))
+    assert along_x.holds
+    assert along_y.holds
+    assert along_x.candidate.symmetry.observation.factor[8] == 1
+    assert along_y.candidate.symmetry.observation.factor[8] == -1
+    assert along_y.candidate.symmetry.observation.offset[8] == pytest.approx(1.6, abs=0.01)
 
 
 def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred():

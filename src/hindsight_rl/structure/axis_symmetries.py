@@ -45,10 +45,10 @@ class AxisSymmetries:
     ) -> None:
         self._steps, self._visible, self._contact, self._known = steps, list(visible), contact, known
         self._controlled, self._units, self._n_axes = controlled, units, len(contact.axes)
-        start = steps.observation[steps.starts_episode][:, list(contact.tool)].mean(0)
+        self._start = steps.observation[steps.starts_episode].mean(0)
         digits = 4 - math.ceil(math.log10(steps.goal_std + ROUNDED))  # of the size of the task, wherever it lies
         # where the tool starts; rounded, so that the symmetries form a finite group
-        self._centre = centre_of(known, start.round(digits))
+        self._centre = centre_of(known, self._start[list(contact.tool)].round(digits))
         effect = controlled.effect[:, controlled.at(contact.axes)]
         self._effect = effect / np.maximum(np.abs(effect).max(), TINY)  # (action size, axes)
         self._picked = informative_steps(steps, is_at_task(steps, contact))
@@ -177,7 +177,16 @@ class AxisSymmetries:
                 self._set_pair(symmetry, i, j, -sign, -back)
                 if self._test.verdict(Candidate("", symmetry)).loss.mean >= loss:
                     self._set_pair(symmetry, i, j, sign, back)
+        for i, j, sign, _ in pairs:
+            if i == j and sign > 0 and self._profiles[i, :-1] @ transformed[i, :-1] < -(LITTLE**2):
+                self._turn_over(symmetry, self._others[i])
         return symmetry
+
+    def _turn_over(self, symmetry: Symmetry, column: int) -> None:
+        """Let a column that lies on one side of 0 change its sign about where it starts, as the last joint of an arm."""
+        digits = 2 - math.ceil(math.log10(self._std[column]))  # so that more episodes seldom change it
+        symmetry.observation.factor[column] = -1.0
+        symmetry.observation.offset[column] = 2 * self._start[column].round(digits)
 
     def _set_pair(self, symmetry: Symmetry, i: int, j: int, sign: float, back: float) -> None:
         one, other = self._others[i], self._others[j]
