@@ -20,7 +20,7 @@ from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .drift import find_drift
 from .model import informative_steps
-from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations
+from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations, lie_on_one_side
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
@@ -177,22 +177,38 @@ class AxisSymmetries:
                 self._set_pair(symmetry, i, j, -sign, -back)
                 if self._test.verdict(Candidate("", symmetry)).loss.mean >= loss:
                     self._set_pair(symmetry, i, j, sign, back)
-        for i, j, sign, _ in pairs:
-            if i == j and sign > 0 and self._profiles[i, :-1] @ transformed[i, :-1] < -(LITTLE**2):
-                self._turn_over(symmetry, self._others[i])
+        self._turn_over(symmetry)
         return symmetry
 
-    def _turn_over(self, symmetry: Symmetry, column: int) -> None:
-        """Let a column that lies on one side of 0 change its sign about where it starts, as the last joint of an arm."""
+    def _turn_over(self, symmetry: Symmetry) -> None:
+        """Let columns that refute it alone by staying as they are change their sign, if they do not refute it then."""
+        of = symmetry.observation
+        for _ in self._test.others:
+            column = self._test.verdict(Candidate("", symmetry)).column
+            if column is None or of.source[column] != column or of.factor[column] != 1:
+                return
+            of.factor[column], of.offset[column] = -1.0, self._offset(column)
+            if self._test.verdict(Candidate("", symmetry)).column == column:
+                of.factor[column], of.offset[column] = 1.0, 0.0
+                return
+
+    def _offset(self, column: int) -> float:
+        """Return the offset with which a column changes its sign: about 0, or where it starts if it lies on one side of 0.
+
+        So does the last joint of an arm, which is bent from the start.
+        """
+        if not lie_on_one_side(self._steps.observation[:, [column]])[0]:
+            return 0.0
         digits = 2 - math.ceil(math.log10(self._std[column]))  # so that more episodes seldom change it
-        symmetry.observation.factor[column] = -1.0
-        symmetry.observation.offset[column] = 2 * self._start[column].round(digits)
+        return 2 * float(self._start[column].round(digits))
 
     def _set_pair(self, symmetry: Symmetry, i: int, j: int, sign: float, back: float) -> None:
         one, other = self._others[i], self._others[j]
         has_known_units = self._units.is_known[[one, other]].all()
         ratio = 1.0 if one == other or has_known_units else float(self._std[one] / self._std[other])
         _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
+        if one == other:
+            symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
 
 
 def pair_columns(profiles: Array, transformed: Array) -> list[Pair]:
