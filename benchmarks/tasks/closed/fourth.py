@@ -4,65 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
-from gymnasium import spaces
 
 from ..task import Task
-from .spaces import around, goal_space, real
+from .spaces import around, real
+from .sparse import Sparse, unit
 
 
-class _GoalEnv(gymnasium.Env[Any, Any]):
-    """A step has the reward `at_goal` if the goal is met, else one less."""
-
-    near, at_goal = 0.05, 0.0
-    action_space: spaces.Box
-    goal: Any
+class _GoalEnv(Sparse):
+    """Each action is from -1 to 1."""
 
     def __init__(self, n_observed: int, n_goal: int, n_action: int, dtype: Any = np.float64) -> None:
-        self.observation_space = goal_space(real(n_observed, dtype=dtype), real(n_goal, dtype=dtype))
-        self.action_space, self.dtype = real(n_action, -1, 1), dtype
-
-    def _observe(self) -> dict[str, Any]:
-        columns = {"observation": self.sensors(), "achieved_goal": self.reached(), "desired_goal": self.goal}
-        return {key: np.array(values, self.dtype) for key, values in columns.items()}
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.begin(self.np_random.uniform)
-        return self._observe(), {}
-
-    def step(self, action: Any) -> Any:
-        self.move(np.clip(np.asarray(action, np.float64), -1, 1))
-        observation = self._observe()
-        achieved, goal = observation["achieved_goal"], observation["desired_goal"]
-        info = {"is_success": bool(self.is_met(achieved, goal))}
-        return observation, float(self.compute_reward(achieved, goal, info)), self.is_over(), False, info
-
-    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        return self.is_met(achieved_goal, desired_goal).astype(np.float64) - 1 + self.at_goal
-
-    def begin(self, draw: Any) -> None:
-        raise NotImplementedError
-
-    def move(self, action: Any) -> None:
-        raise NotImplementedError
-
-    def sensors(self) -> Any:
-        raise NotImplementedError
-
-    def reached(self) -> Any:
-        raise NotImplementedError
-
-    def is_met(self, achieved: Any, goal: Any) -> Any:
-        return np.linalg.norm(achieved - goal, axis=-1) <= self.near
-
-    def is_over(self) -> bool:
-        return False
-
-
-def _unit(angle: Any) -> Any:
-    return np.array([np.cos(angle), np.sin(angle)])
+        super().__init__(n_observed, n_goal, real(n_action, -1, 1), dtype)
 
 
 class SpringBroom(_GoalEnv):
@@ -150,14 +103,14 @@ class TurretPick(_GoalEnv):
     def begin(self, draw: Any) -> None:
         self.thickness, self.fall, self.is_held = draw(20, 40), 0.0, False
         swing, reach = draw(-10, 90), draw(170, 380)
-        self.peg = self.goal = np.array([*reach * _unit(np.radians(swing)), 0.0])
+        self.peg = self.goal = np.array([*reach * unit(np.radians(swing)), 0.0])
         while not 60 < np.linalg.norm(self.goal - self.peg) < 220:
             height = draw(60, 180) if draw(0, 1) < 0.5 else 0.0
-            self.goal = np.array([*draw(160, 400) * _unit(np.radians(draw(-20, 105))), height])
+            self.goal = np.array([*draw(160, 400) * unit(np.radians(draw(-20, 105))), height])
         self.arm = np.array([swing + draw(-6, 6), reach + draw(-30, 30), draw(0, 40), draw(15, self.widest)])
 
     def _tool(self) -> Any:
-        return np.array([*self.arm[1] * _unit(np.radians(self.arm[0])), self.arm[2]])
+        return np.array([*self.arm[1] * unit(np.radians(self.arm[0])), self.arm[2]])
 
     def move(self, action: Any) -> None:
         was_wide = self.arm[3] >= self.thickness
@@ -177,7 +130,7 @@ class TurretPick(_GoalEnv):
         self.peg[2] = max(0.0, self.peg[2] - self.fall)
 
     def sensors(self) -> Any:
-        gap, (cosine, sine) = self.peg - self._tool(), _unit(np.radians(self.arm[0]))
+        gap, (cosine, sine) = self.peg - self._tool(), unit(np.radians(self.arm[0]))
         ahead, aside = cosine * gap[0] + sine * gap[1], cosine * gap[1] - sine * gap[0]
         current = float(self.is_held) + 0.03 * self.np_random.normal()
         (swing, reach, height, width), (x, y, z) = self.arm, self.peg

@@ -4,65 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from ..task import Task
-from .spaces import around, goal_space, real
-
-
-class _Sparse(gymnasium.Env):
-    """A step has the reward `at_goal` if the goal is met, else one less."""
-
-    near, at_goal = 0.05, 0.0
-    action_space: spaces.Box
-    goal: Any
-
-    def __init__(self, n_observed: int, n_goal: int, actions: spaces.Box, dtype: Any = np.float64) -> None:
-        self.observation_space = goal_space(real(n_observed, dtype=dtype), real(n_goal, dtype=dtype))
-        self.action_space, self.dtype = actions, dtype
-
-    def _observe(self) -> dict[str, Any]:
-        parts = {"observation": self.sensors(), "achieved_goal": self.reached(), "desired_goal": self.goal}
-        return {key: np.array(part, self.dtype) for key, part in parts.items()}
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        super().reset(seed=seed)
-        self.begin(self.np_random.uniform)
-        return self._observe(), {}
-
-    def step(self, action: Any) -> Any:
-        self.move(np.clip(np.asarray(action, np.float64), self.action_space.low, self.action_space.high))
-        observation = self._observe()
-        achieved, goal = observation["achieved_goal"], observation["desired_goal"]
-        reward = float(self.compute_reward(achieved, goal, {}))
-        return observation, reward, self.is_over(), False, {"is_success": bool(self.is_met(achieved, goal))}
-
-    def compute_reward(self, achieved_goal: Any, desired_goal: Any, info: Any) -> Any:
-        return self.is_met(achieved_goal, desired_goal).astype(np.float64) - 1 + self.at_goal
-
-    def begin(self, draw: Any) -> None:
-        raise NotImplementedError
-
-    def move(self, action: Any) -> None:
-        raise NotImplementedError
-
-    def sensors(self) -> Any:
-        raise NotImplementedError
-
-    def reached(self) -> Any:
-        raise NotImplementedError
-
-    def is_met(self, achieved: Any, goal: Any) -> Any:
-        return np.linalg.norm(achieved - goal, axis=-1) <= self.near
-
-    def is_over(self) -> bool:
-        return False
-
-
-def _unit(angle: Any) -> Any:
-    return np.array([np.cos(angle), np.sin(angle)])
+from .spaces import around, real
+from .sparse import Sparse, unit
 
 
 def _wrapped(angle: Any) -> Any:
@@ -74,7 +21,7 @@ def _scaled(step: Any, limit: float) -> Any:
     return step / max(limit, float(np.linalg.norm(step)))
 
 
-class CrankValve(_Sparse):
+class CrankValve(Sparse):
     """A hand takes the crank of a valve and turns it, up to one and a half times around, to a wished opening."""
 
     near, radius, full, reach = 0.06, 0.12, 3 * np.pi, 0.06
@@ -87,11 +34,11 @@ class CrankValve(_Sparse):
         self.goal = self.reached()
         while abs(self.goal[0] - self.angle / self.full) < 0.15:
             self.goal = draw(0, 1, 1)
-        self.hand = self._crank() + draw(0.08, 0.2) * _unit(draw(-np.pi, np.pi))
+        self.hand = self._crank() + draw(0.08, 0.2) * unit(draw(-np.pi, np.pi))
         self.is_held, self.pressure = False, draw(2.5, 3.5)
 
     def _crank(self) -> Any:
-        return self.axle + self.radius * _unit(self.angle)
+        return self.axle + self.radius * unit(self.angle)
 
     def move(self, action: Any) -> None:
         before, step = self._crank(), 0.05 * action[:2]
@@ -125,7 +72,7 @@ def crank_script() -> Any:
     return act
 
 
-class SuctionTile(_Sparse):
+class SuctionTile(Sparse):
     """A suction cup lifts a flat tile, which it holds while the pump runs and the vacuum is strong enough, to a place."""
 
     seal, holds, deepest = 0.05, 0.4, -60.0  # metres from the middle; vacuum of 1 that carries the tile; kPa
@@ -159,7 +106,7 @@ class SuctionTile(_Sparse):
 
     def sensors(self) -> Any:
         gap = self.tile - self.cup
-        return [*self.cup, *gap, *_unit(self.yaw), self.deepest * self.vacuum, *self.velocity, *self.tile]
+        return [*self.cup, *gap, *unit(self.yaw), self.deepest * self.vacuum, *self.velocity, *self.tile]
 
     def reached(self) -> Any:
         return self.tile
@@ -179,7 +126,7 @@ def suction_script() -> Any:
     return act
 
 
-class WaferPose(_Sparse):
+class WaferPose(Sparse):
     """A vacuum tool brings a wafer to a place in millimetres and turns it to a heading; success gives 1, all else 0."""
 
     near, at_goal, reach = 12.0, 1.0, 18.0  # millimetres
@@ -195,8 +142,8 @@ class WaferPose(_Sparse):
         place = self.wafer
         while np.linalg.norm(place - self.wafer) < 40:
             place = draw(-120, 120, 2)
-        self.goal = np.array([*place, *_unit(draw(-np.pi, np.pi))])
-        self.tool = self.wafer + draw(25, 60) * _unit(draw(-np.pi, np.pi))
+        self.goal = np.array([*place, *unit(draw(-np.pi, np.pi))])
+        self.tool = self.wafer + draw(25, 60) * unit(draw(-np.pi, np.pi))
         self.vacuum, self.warmth = 0.0, draw(20, 24)
 
     def move(self, action: Any) -> None:
@@ -209,13 +156,13 @@ class WaferPose(_Sparse):
         self.warmth += 0.05 * self.np_random.normal()
 
     def sensors(self) -> Any:
-        cosine, sine = _unit(self.angle)
-        own_cosine, own_sine = _unit(self.heading)
+        cosine, sine = unit(self.angle)
+        own_cosine, own_sine = unit(self.heading)
         first = [sine, self.wafer[1], self.vacuum, self.tool[0], own_cosine]
         return [*first, self.warmth, self.tool[1], cosine, self.wafer[0], own_sine]
 
     def reached(self) -> Any:
-        return [*self.wafer, *_unit(self.heading)]
+        return [*self.wafer, *unit(self.heading)]
 
     def is_met(self, achieved: Any, goal: Any) -> Any:
         is_placed = np.linalg.norm((achieved - goal)[..., :2], axis=-1) <= self.near
@@ -234,7 +181,7 @@ def wafer_script() -> Any:
     return act
 
 
-class CartonPush(_Sparse):
+class CartonPush(Sparse):
     """A round finger pushes a square carton, which also turns under the push, over a rough table to a place."""
 
     half, radius, grip, spread = 0.06, 0.03, 0.5, 0.0021  # metres; friction at the finger; square metres of the friction
@@ -247,7 +194,7 @@ class CartonPush(_Sparse):
         self.goal = self.carton
         while np.linalg.norm(self.goal - self.carton) < 0.12:
             self.goal = draw(-0.25, 0.25, 2)
-        self.finger = self.carton + draw(0.13, 0.2) * _unit(draw(-np.pi, np.pi))
+        self.finger = self.carton + draw(0.13, 0.2) * unit(draw(-np.pi, np.pi))
         self.velocity, self.force = np.zeros(2), 0.0
 
     def move(self, action: Any) -> None:
@@ -260,7 +207,7 @@ class CartonPush(_Sparse):
 
     def _push(self, step: Any) -> None:
         """Move and turn the carton out of the finger's way; the finger slips where the friction does not hold."""
-        cosine, sine = _unit(self.angle)
+        cosine, sine = unit(self.angle)
         turned = np.array([[cosine, -sine], [sine, cosine]])
         own = (self.finger - self.carton) @ turned
         contact = np.clip(own, -self.half, self.half)
@@ -280,7 +227,7 @@ class CartonPush(_Sparse):
 
     def sensors(self) -> Any:
         force = self.force + 0.02 * self.np_random.normal()
-        return [*self.velocity, *_unit(self.angle), *self.finger, force, *self.carton]
+        return [*self.velocity, *unit(self.angle), *self.finger, force, *self.carton]
 
     def reached(self) -> Any:
         return self.carton
@@ -294,7 +241,7 @@ def carton_script() -> Any:
     return act
 
 
-class PipetteRail(_Sparse):
+class PipetteRail(Sparse):
     """A pipette on a rail fills two wells from a trough to wished volumes and then parks at a wished place."""
 
     trough, wells, width, most = 0.0, np.array([-0.2, 0.2]), 0.06, 0.6  # metres; millilitres in the tip
@@ -360,7 +307,7 @@ def pipette_script() -> Any:
     return act
 
 
-class LiftCourier(_Sparse):
+class LiftCourier(Sparse):
     """A courier robot in a house of two floors drives to a place, and rides the lift if that is on the other."""
 
     near, sill = 0.1, 0.2
