@@ -288,6 +288,26 @@ def test_a_contact_that_a_later_look_finds_is_probed_if_the_agent_is_poor(
         assert search.state.phase == "learning"
 
 
+@pytest.mark.parametrize(
+    ("columns", "steps", "phase"),
+    [((0, 5), 3_999, "probing"), ((0, 1), 3_999, "learning"), ((0, 5), 4_000, "learning")],
+)
+def test_another_tool_is_probed_if_the_first_one_moved_nothing(inferred, monkeypatch, columns, steps, phase):
+    """The episodes that sought contact with a wrong tool show the right one, columns 0 and 1."""
+    search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
+    wrong = SimpleNamespace(tool=SimpleNamespace(columns=columns))
+    before = replace(search.state, phase="probing", probing=wrong, seek_until=steps)
+    monkeypatch.setattr(search, "state", before)
+    monkeypatch.setattr(inferred.trainer.counts, "env_steps", steps)
+    monkeypatch.setattr(search, "_infer", lambda episodes: SimpleNamespace(contact=None))
+    monkeypatch.setattr(search, "_learn", lambda run, found: setattr(search.state, "phase", "learning"))
+    search._look_at_contacts(inferred.trainer, episodes)
+    assert search.state.phase == phase
+    if phase == "probing":
+        assert search.state.probing.tool.columns == (0, 1)
+        assert search.state.first_probing == len(episodes)
+
+
 @pytest.mark.parametrize(("n_onsets", "ends_at"), [(0, 2_000), (1, 4_000), (9, 4_000)])
 def test_the_search_is_longer_if_there_are_contacts_of_an_uncertain_tool(inferred, monkeypatch, n_onsets, ends_at):
     search, real = inferred.trainer.search, structure_search.infer_structure

@@ -162,7 +162,8 @@ class StructureSearch:
     def _look_at_contacts(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Infer the structure from the probing episodes. While symmetries or positions are uncertain, play more of them.
 
-        That costs fewer steps than to learn without a symmetry that holds, or with positions that do not matter.
+        That costs fewer steps than to learn without a symmetry that holds, or with positions that do not matter. A wrong
+        tool seldom moves the object that it is near. So these episodes may show the right one: it is probed next.
         """
         state, steps = self.state, run.counts.env_steps
         state.probing_episodes = len(episodes) - state.first_probing
@@ -170,6 +171,11 @@ class StructureSearch:
         if steps < state.seek_until and found.is_uncertain:
             state.next_at = min(steps + PROBING_STEPS // 2, state.seek_until)
             return
+        if found.contact is None and steps < 2 * MOST_RANDOM_STEPS:
+            again, probed = self._infer_without_probing(episodes), state.probing and state.probing.tool.columns
+            if again.sequence is not None and plan_probing(again, again.sequence).tool.columns != probed:
+                self._probe(run, episodes, again, again.sequence)
+                return
         state.has_contact = found.contact is not None
         self._learn(run, found)
 
@@ -195,6 +201,13 @@ class StructureSearch:
             known=self.state.found.value("symmetries", ()),
             hidden=self._hidden if hidden is None else hidden,
             later=episodes[n_random:first],
+        )
+
+    def _infer_without_probing(self, episodes: Sequence[Episode]) -> Structure:
+        """Infer the structure from random episodes and all later ones, as if none of them sought contact."""
+        n, known = self.state.random_episodes, self.state.found.value("symmetries", ())
+        return infer_structure(
+            episodes[:n], self._spec, compute_reward=self._compute_reward, known=known, later=episodes[n:]
         )
 
     def _learn(self, run: RunState, found: Structure) -> None:
@@ -224,10 +237,7 @@ class StructureSearch:
         if self.state.has_contact:
             self._test_again(run, episodes)
         else:
-            n, known = self.state.random_episodes, self.state.found.value("symmetries", ())
-            found = infer_structure(
-                episodes[:n], self._spec, compute_reward=self._compute_reward, known=known, later=episodes[n:]
-            )
+            found = self._infer_without_probing(episodes)
             if found.sequence is not None and _may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
                 return
