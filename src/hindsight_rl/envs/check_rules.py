@@ -272,7 +272,7 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
         n_steps = probe.spec.max_episode_steps or len(probe.random[0])
         price = f"making it takes {compared.make_seconds:.2g} s, simulating it {compared.step_seconds * n_steps:.2g} s"
         reuse = ". --reset-mode reuse resets one environment" if compared.is_similar else ""
-        return "warning", f"{found}. The environment is made again for each episode: {price}{reuse}. To avoid both, {fix}"
+        return "warning", f"{found}. The environment is made again for each episode: {price}{reuse}. To avoid this, {fix}"
     if compared.is_similar:
         shared = "One environment is reset for all episodes, so the same bytes are not promised"
         return "warning", f"{found}, but {compared}. {shared}"

@@ -182,14 +182,14 @@ class AxisSymmetries:
 
     def _turn_over(self, symmetry: Symmetry) -> None:
         """Let columns that refute it alone by staying as they are change their sign, if they do not refute it then."""
-        of = symmetry.observation
+        observation = symmetry.observation
         for _ in self._test.others:
             column = self._test.verdict(Candidate("", symmetry)).column
-            if column is None or of.source[column] != column or of.factor[column] != 1:
+            if column is None or observation.source[column] != column or observation.factor[column] != 1:
                 return
-            of.factor[column], of.offset[column] = -1.0, self._offset(column)
+            observation.factor[column], observation.offset[column] = -1.0, self._offset(column)
             if self._test.verdict(Candidate("", symmetry)).column == column:
-                of.factor[column], of.offset[column] = 1.0, 0.0
+                observation.factor[column], observation.offset[column] = 1.0, 0.0
                 return
 
     def _offset(self, column: int) -> float:

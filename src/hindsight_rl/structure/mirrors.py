@@ -34,7 +34,6 @@ from .symmetry_verdicts import (
     generators,
     with_consequences,
 )
-from .walls import Stops
 
 MOST_GROUPS = 6  # of columns and actions that change their signs together: a group has at most 2^6 = 64 elements
 
@@ -75,7 +74,6 @@ class Mirrors:
         picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS)
         test = SymmetryTest(self._steps, picked, self._columns, self._copies)
         positions = self._positions(test)
-        stops = self._stops(test, picked, positions)
         usual = self._distance(Symmetry.identity(*self._sizes), positions)
         if usual > BESIDE:  # a tenth of the positions has none of another episode beside it
             return []
@@ -85,7 +83,7 @@ class Mirrors:
         is_free = [len(chosen) == 1 or self._is_apart(chosen) for chosen in subsets]
         if any(free and verdict.is_close for free, verdict in zip(is_free, tested, strict=True)):
             return []
-        tested = [self._at_walls(self._with_distance(verdict, positions, usual), stops) for verdict in tested]
+        tested = [self._with_distance(verdict, positions, usual) for verdict in tested]
         found = with_consequences(tested)
         return generators(found) or [min(found, key=lambda verdict: verdict.loss.mean)]
 
@@ -155,19 +153,6 @@ class Mirrors:
         at = [self._columns.index(c) if c in self._columns else None for c in self._copies]
         is_position = np.array([i is not None and test.model.without([i]).mean <= COLUMN_MARGIN for i in at])
         return is_position if is_position.any() else ~is_position
-
-    def _stops(self, test: SymmetryTest, picked: Array, positions: Array) -> Stops:
-        """Return what stops the body, by a model that does not see its position."""
-        hidden = [self._columns.index(c) for c in np.array(self._copies)[positions].tolist() if c in self._columns]
-        free = test.model.fitted_without(hidden).predictions()[:, : len(self._copies)]
-        seen, displacement = self._steps.observation[picked], self._steps.displacement[picked]
-        return Stops(seen[:, self._copies], displacement, free, self._steps.episode[picked])
-
-    def _at_walls(self, verdict: SymmetryVerdict, stops: Stops) -> SymmetryVerdict:
-        if not verdict.distance:
-            return verdict
-        lost = stops.lost(verdict.candidate.symmetry, self._copies, self._steps.n_columns)
-        return replace(verdict, walls=lost)
 
     def _with_distance(self, verdict: SymmetryVerdict, positions: Array, usual: float) -> SymmetryVerdict:
         if verdict.loss.mean >= SYMMETRY_MARGIN and not verdict.is_known:

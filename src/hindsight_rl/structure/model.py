@@ -162,10 +162,6 @@ class DisplacementModel:
         seen = np.setdiff1d(np.arange(self.inputs.shape[1]), columns)
         return DisplacementModel(self.inputs[:, seen], self.targets, self._episode, self._weight_decay)
 
-    def predictions(self) -> Array:
-        """Return the targets (N, m) as networks predict them that did not see the episode."""
-        return np.asarray(self._predicted(self.inputs) * self._usual)
-
     def difference_to(self, other: DisplacementModel) -> Difference:
         """Return how the loss of another model of the same steps differs."""
         return self._difference(other._loss)
@@ -186,12 +182,9 @@ class DisplacementModel:
 
     def _errors(self, inputs: Array, targets: Array) -> Array:
         """Return the held-out error of each target in each step, (N, m), in its standard deviations."""
-        errors: Array = self._predicted(inputs) - self._clipped(targets)
-        return errors
-
-    def _predicted(self, inputs: Array) -> Array:
         x = self._scaled(inputs)
-        return np.asarray(_forward(self._layers, x)[self._fold, np.arange(len(x))])
+        errors: Array = _forward(self._layers, x)[self._fold, np.arange(len(x))] - self._clipped(targets)
+        return errors
 
     def _scaled(self, inputs: Array) -> Array:
         scaled: Array = np.clip((inputs - self._mean) / self._deviation, -MOST_DEVIATIONS, MOST_DEVIATIONS)

@@ -20,7 +20,6 @@ from .model import Difference, DisplacementModel, inputs_of
 from .steps import LITTLE, MOSTLY, Steps
 
 MOST_DRIFT = LITTLE  # of the usual change of velocity; true mirrors of recorded runs have at most 0.10 +- 0.07
-MOST_LOST = LITTLE  # of the stopped steps; true mirrors of six tasks lose at most 0.05 +- 0.05
 # growth of the loss, which is at most 0.21 for true symmetries of 46 recorded runs; for false ones it is at least 0.51,
 # unless only walls break them
 SYMMETRY_MARGIN = 0.35
@@ -55,8 +54,6 @@ class SymmetryVerdict:
     n_tested: how many symmetries share one error rate.
     column: that refutes it alone.
     drift: of objects that move on by themselves, along one of its axes; see `find_drift`. None: it has no axes.
-    walls: fraction of the steps stopped by something that do not have such a step beside them where they are transformed,
-        see `Stops`; None: not tested.
     visited: fraction of the transformed steps that lie beside steps of other episodes: only these are compared.
     distance: from transformed to visited positions, divided by that between visited positions of different episodes.
     is_known: whether it held before. Then it holds until it is refuted.
@@ -70,7 +67,6 @@ class SymmetryVerdict:
     n_tested: int = 1
     column: int | None = None
     drift: Difference | None = None
-    walls: Difference | None = None
     visited: float = MOSTLY
     distance: float = 0.0
     is_known: bool = False
@@ -97,14 +93,9 @@ class SymmetryVerdict:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether transformed steps are predicted worse, lead where nobody was or no wall is, or drift, for certain."""
-        is_elsewhere = self.visited < LITTLE or self.distance > UNVISITED or self.breaks_walls
+        """Whether transformed steps are predicted worse for certain, or lead where nobody was, or objects drift."""
+        is_elsewhere = self.visited < LITTLE or self.distance > UNVISITED
         return is_elsewhere or self.drifts or self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
-
-    @property
-    def breaks_walls(self) -> bool:
-        """Whether what stops a body is not where the symmetry leads, for certain."""
-        return self.walls is not None and self.walls.is_above(MOST_LOST, self.n_tested)
 
     @property
     def drifts(self) -> bool:
@@ -139,9 +130,6 @@ class SymmetryVerdict:
         if self.drift is not None and self.drifts:
             drift = self.drift.in_percent(MOST_DRIFT, self.n_tested)
             return f"far from the tool objects drift to one side: of the usual change of their velocity this is {drift}"
-        if self.walls is not None and self.breaks_walls:
-            lost = self.walls.in_percent(MOST_LOST, self.n_tested)
-            return f"of the steps that something stops, as a wall, so many have none beside them once transformed: {lost}"
         if self.column is None:
             reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
         else:
