@@ -7,6 +7,8 @@ from ..task import Task
 from . import angles, bodies, discrete, fragile, grasp, hit, later, objects, obstacles, plants, pull, push, rewards, units
 from .fourth import TASKS as FOURTH
 from .third import TASKS as THIRD
+from .vehicles import TASKS as VEHICLES
+from .workshop import TASKS as WORKSHOP
 
 _MODULES = (obstacles, fragile, push, pull, grasp, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
-TASKS: tuple[Task, ...] = (*(task for module in _MODULES for task in module.TASKS), *THIRD, *FOURTH)
+TASKS: tuple[Task, ...] = (*(task for module in _MODULES for task in module.TASKS), *THIRD, *FOURTH, *WORKSHOP, *VEHICLES)
