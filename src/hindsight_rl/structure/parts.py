@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import BESIDE, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
+from .steps import BESIDE, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps, rounded
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
@@ -263,5 +262,4 @@ def _widened_range(steps: Steps) -> tuple[Array, Array]:
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     low, high = ends.min(0), ends.max(0)
     margin = BESIDE * float(np.linalg.norm(high - low))
-    decimals = 3 - math.floor(math.log10(max(margin, TINY)))
-    return (low - margin).round(decimals), (high + margin).round(decimals)
+    return rounded(low - margin, margin), rounded(high + margin, margin)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +23,7 @@ ALIKE = 0.9  # correlation or ratio from which on two columns, displacements or 
 HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
 TINY = float(np.finfo(np.float64).tiny)  # in place of 0 where something is divided by it
 ROUNDED = 1e-12  # a spread that is as good as 0, because values are rounded
+DIGITS = 4  # of the size of a task, to which positions are rounded that options or sentences hold
 MOST_DEVIATIONS = 6.0  # standard deviations or errors: noise hardly exceeds them, and rare jumps must not outweigh the rest
 SAMPLED = 32  # rows or episodes that are compared where all of them would take long
 FEWEST_EPISODES = 10  # from which symmetries, and what contradicts them, are inferred
@@ -231,6 +233,11 @@ def standardize(values: Array) -> Array:
 def lie_on_one_side(values: Array) -> Array:
     """Return whether the mean of each column (N, m) is far from 0: a mirror does not change the sign of such a column."""
     return np.asarray(np.abs(values.mean(0)) >= MOSTLY * values.std(0))
+
+
+def rounded(values: Array, size: float, digits: int = DIGITS) -> Array:
+    """Return values rounded to so many digits of a size, wherever they lie."""
+    return values.round(digits - math.ceil(math.log10(max(size, ROUNDED))))
 
 
 def at_equal_intervals(n: int, most: int) -> Array:
