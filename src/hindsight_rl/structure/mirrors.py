@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -10,12 +11,13 @@ from itertools import combinations
 import numpy as np
 
 from ..records import Array
-from ..task_structure.symmetries import Symmetry
+from ..task_structure.symmetries import LARGEST_ORDER, Symmetry
 from .columns import Units
 from .controlled import STEPS_PER_INPUT
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
 from .steps import (
     BESIDE,
+    EXCEPTIONS,
     FEWEST_EPISODES,
     LITTLE,
     MOST_DEVIATIONS,
@@ -35,7 +37,8 @@ from .symmetry_verdicts import (
     with_consequences,
 )
 
-MOST_GROUPS = 6  # of columns and actions that change their signs together: a group has at most 2^6 = 64 elements
+# of columns and actions that change their signs together: each doubles the number of symmetries
+MOST_GROUPS = int(math.log2(LARGEST_ORDER))
 
 
 class Mirrors:
@@ -170,7 +173,7 @@ class Mirrors:
         for one, other in zip(transformed.T, visited.T, strict=True):
             square += np.square(one[:, None] - other)
         square[episode[:, None] == episode] = np.inf
-        return float(np.sqrt(np.quantile(square.min(1), 0.9)))
+        return float(np.sqrt(np.quantile(square.min(1), 1 - EXCEPTIONS)))
 
 
 def _even_sets(rules: Sequence[frozenset[int]], n: int) -> list[frozenset[int]]:
