@@ -18,7 +18,7 @@ from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
 from .steps import (
     BESIDE,
     EXCEPTIONS,
-    FEWEST_EPISODES,
+    FEWEST,
     LITTLE,
     MOST_DEVIATIONS,
     ROUNDED,
@@ -72,7 +72,7 @@ class Mirrors:
         Nothing if too little was visited, or for too many columns.
         """
         groups = self._groups()
-        if self._steps.episode[-1] + 1 < FEWEST_EPISODES or not 0 < len(groups) <= MOST_GROUPS:
+        if self._steps.episode[-1] + 1 < FEWEST or not 0 < len(groups) <= MOST_GROUPS:
             return []
         picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS)
         test = SymmetryTest(self._steps, picked, self._columns, self._copies)

@@ -28,7 +28,7 @@ DIGITS = 4  # of the size of a task, to which positions are rounded that options
 MOST_DEVIATIONS = 6.0  # standard deviations or errors: noise hardly exceeds them, and rare jumps must not outweigh the rest
 UPPER_QUARTILE = NormalDist().quantiles()[-1]  # of a normal distribution: half of its values are nearer to its mean
 SAMPLED = 32  # rows or episodes that are compared where all of them would take long
-FEWEST_EPISODES = 10  # from which symmetries, and what contradicts them, are inferred
+FEWEST = 10  # episodes or different values: fewer may agree with a hypothesis by accident
 ERROR_RATE = 0.05  # of all hypotheses that are tested together
 HELD_OUT = 3  # a third of the episodes is held out, each third in turn: consecutive steps are too alike to be independent
 
