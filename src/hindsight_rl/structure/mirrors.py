@@ -13,12 +13,12 @@ import numpy as np
 from ..records import Array
 from ..task_structure.symmetries import LARGEST_ORDER, Symmetry
 from .columns import Units
-from .controlled import STEPS_PER_INPUT
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
 from .steps import (
     BESIDE,
     EXCEPTIONS,
     FEWEST,
+    HELD_OUT,
     LITTLE,
     MOST_DEVIATIONS,
     ROUNDED,
@@ -116,7 +116,7 @@ class Mirrors:
         change, episode = self._steps.change[picked][:, self._columns], self._steps.episode[picked]
         n_values = self._values.shape[1]
         pairs = list(combinations(range(n_values), 2))
-        pairs = pairs if len(pairs) <= len(picked) // STEPS_PER_INPUT else []
+        pairs = pairs if len(pairs) <= len(picked) // HELD_OUT else []
         signals = [*((v,) for v in range(n_values)), *pairs]
         values = np.stack([self._values[picked][:, signal].prod(1) for signal in signals])
         each = [correlations(change[episode == k], values[:, episode == k]) for k in np.unique(episode)]
