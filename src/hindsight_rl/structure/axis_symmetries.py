@@ -5,7 +5,6 @@ Such a symmetry says how positions change. How each other column changes follows
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -20,7 +19,7 @@ from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .drift import find_drift
 from .model import informative_steps
-from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations, lie_on_one_side
+from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations, lie_on_one_side, rounded
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
@@ -46,9 +45,8 @@ class AxisSymmetries:
         self._steps, self._visible, self._contact, self._known = steps, list(visible), contact, known
         self._controlled, self._units, self._n_axes = controlled, units, len(contact.axes)
         self._start = steps.observation[steps.starts_episode].mean(0)
-        digits = 4 - math.ceil(math.log10(steps.goal_std + ROUNDED))  # of the size of the task, wherever it lies
         # where the tool starts; rounded, so that the symmetries form a finite group
-        self._centre = centre_of(known, self._start[list(contact.tool)].round(digits))
+        self._centre = centre_of(known, rounded(self._start[list(contact.tool)], steps.goal_std))
         effect = controlled.effect[:, controlled.at(contact.axes)]
         self._effect = effect / np.maximum(np.abs(effect).max(), TINY)  # (action size, axes)
         self._picked = informative_steps(steps, is_at_task(steps, contact))
@@ -199,8 +197,8 @@ class AxisSymmetries:
         """
         if not lie_on_one_side(self._steps.observation[:, [column]])[0]:
             return 0.0
-        digits = 2 - math.ceil(math.log10(self._std[column]))  # so that more episodes seldom change it
-        return 2 * float(self._start[column].round(digits))
+        # so few digits that more episodes seldom change them
+        return 2 * float(rounded(self._start[column], self._std[column], digits=2))
 
     def _set_pair(self, symmetry: Symmetry, i: int, j: int, sign: float, back: float) -> None:
         one, other = self._others[i], self._others[j]

@@ -10,9 +10,7 @@ import numpy as np
 from ..records import Array
 from ..records.statistics import FLOAT32_ROUNDING, NOISY_COPY, are_noisy_copies
 from ..task_structure.affine import AffineColumns, affine_text
-from .steps import HARDLY, ROUNDED, SAMPLED, Steps, with_unit_norm
-
-MIN_VALUES = 5  # different values that a dimension of the goal must have: few values agree with a line by accident
+from .steps import DIGITS, FEWEST, HARDLY, ROUNDED, SAMPLED, Steps, with_unit_norm
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ class Units:
         if self.is_known.all():
             return ""
         at = np.flatnonzero(self.is_known).tolist()
-        factor, offset = (each.round(4).tolist() for each in (self.factor, self.offset))
+        factor, offset = (each.round(DIGITS).tolist() for each in (self.factor, self.offset))
         listed = ", ".join(affine_text("o", c, factor[c], offset[c]) for c in at)
         return f"; {listed} have the units of the goal, by exact linear relations"
 
@@ -160,7 +158,7 @@ def find_units(steps: Steps) -> Units:
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
     for k, copy in enumerate(copies):
         values = achieved[:, k]
-        linear = {} if len(np.unique(values)) < MIN_VALUES else _linear_columns(values, seen, live)
+        linear = {} if len(np.unique(values)) < FEWEST else _linear_columns(values, seen, live)
         if copy is None and not linear:
             return same
         units.set(*(next(iter(linear.values())) if copy is None else (copy, 1.0, 0.0)))

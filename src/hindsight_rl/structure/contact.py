@@ -17,10 +17,10 @@ from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, GoalCopies, Units, find_delayed_columns, find_differences, listed
 from .controlled import ControlledColumns
 from .parts import AT_REST, POSITION_SIZES, Dimensions, Parts
-from .steps import ALIKE, ERROR_RATE, HARDLY, MOSTLY, ROUNDED, Steps, regress, standardize
+from .steps import ALIKE, ERROR_RATE, EXCEPTIONS, HARDLY, MOSTLY, ROUNDED, Steps, regress, standardize
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
-CANDIDATES = 3  # columns per dimension of the goal, as positions may be in any order
+CANDIDATES = max(POSITION_SIZES)  # columns per dimension of the goal, as those of a position may be in any order
 MOST_GUESSES = 4  # of the tool: they share the episodes, so with more of them each is tried less often
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
 
@@ -153,7 +153,7 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     """
     onsets = find_onsets(steps)
     gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, object_columns]
-    distances = np.quantile(np.linalg.norm(gap, axis=1), [0.1, 0.5, 0.9])
+    distances = np.quantile(np.linalg.norm(gap, axis=1), [EXCEPTIONS, MOSTLY, 1 - EXCEPTIONS])
     usual_step = np.median(np.linalg.norm(steps.change[:, tool], axis=1))
     low, middle, high = np.maximum(distances, max(usual_step, HARDLY * steps.goal_std)).tolist()
     low_position, high_position = np.quantile(steps.observation[:, tool], [HARDLY, 1 - HARDLY], axis=0)

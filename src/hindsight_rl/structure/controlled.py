@@ -10,9 +10,7 @@ import numpy as np
 
 from ..records import Array
 from ..task_structure.affine import AffineColumns
-from .steps import ERROR_RATE, HARDLY, LITTLE, MOSTLY, ROUNDED, Steps, correlations, explained_variance, regress
-
-STEPS_PER_INPUT = 4  # at least so many steps for each product of a column and an action: fewer fit anything
+from .steps import ERROR_RATE, HARDLY, HELD_OUT, LITTLE, MOSTLY, ROUNDED, Steps, correlations, explained_variance, regress
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +46,11 @@ def find_controlled_columns(steps: Steps) -> ControlledColumns:
     """Find the columns that the action moves.
 
     The effect of an action may depend on other columns, as on the joints of an arm or the heading of a car. That counts if
-    products of actions and columns explain more of how columns move: less than half as much is left unexplained.
+    products of actions and columns explain more of how columns move: less than half as much is left unexplained. At least
+    as many steps as products must be held out: more products fit anything.
     """
     linear = _explain_by_actions(steps, most_products=0)
-    in_postures = _explain_by_actions(steps, most_products=len(steps) // STEPS_PER_INPUT)
+    in_postures = _explain_by_actions(steps, most_products=len(steps) // HELD_OUT)
     both = np.array(sorted({*linear.columns, *in_postures.columns}), np.int64)
     left = [1 - np.clip(explained.r2[both], 0, 1).mean() if len(both) else 0.0 for explained in (linear, in_postures)]
     chosen = in_postures if left[1] + HARDLY < MOSTLY * left[0] else linear

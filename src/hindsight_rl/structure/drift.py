@@ -12,18 +12,18 @@ from ..records import Array
 from .contact import SWITCH, Contact
 from .model import Difference, mean_and_error
 from .parts import AT_REST
-from .steps import FEWEST_EPISODES, MOST_DEVIATIONS, TINY, Steps
+from .steps import FEWEST, MOST_DEVIATIONS, TINY, Steps
 
 
 def find_drift(steps: Steps, contact: Contact) -> tuple[Difference, ...]:
     """Return the drift of objects along each axis, relative to how their velocity usually changes while nothing is near.
 
     Friction is subtracted: what is proportional to the velocity, and what depends on its direction alone. If there are such
-    steps in fewer than FEWEST_EPISODES, the drift is unknown: 0, with an infinite error.
+    steps in fewer than FEWEST episodes, the drift is unknown: 0, with an infinite error.
     """
     n_axes = len(contact.axes)
     episode, before, change = _moving_on(steps, contact, n_axes)
-    if len(np.unique(episode)) < FEWEST_EPISODES:
+    if len(np.unique(episode)) < FEWEST:
         return (Difference(0.0, np.inf),) * n_axes
     speed = np.linalg.norm(before, axis=1)
     usual = float(np.median(np.linalg.norm(change, axis=1))) + TINY

@@ -10,7 +10,7 @@ from .contact import MIN_ONSETS, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import MOST_GROUPS
 from .model import COLUMN_MARGIN, Difference, Relevance
-from .steps import FEWEST_EPISODES, LITTLE, MOSTLY
+from .steps import FEWEST, LITTLE, MOSTLY
 from .symmetry_verdicts import SYMMETRY_MARGIN
 
 
@@ -128,7 +128,7 @@ def _mirrors(found: Structure) -> Iterator[str]:
         yield "no symmetries: they are looked for where columns show all dimensions of the goal, and these rarely rest"
     elif not found.symmetries:
         yield (
-            f"no mirrors yet: {FEWEST_EPISODES} episodes that visit each position more than once are needed, and at most "
+            f"no mirrors yet: {FEWEST} episodes that visit each position more than once are needed, and at most "
             f"{MOST_GROUPS} groups of columns and actions that change their signs together, each of which matters"
         )
     yield from (symmetry.evidence() for symmetry in found.symmetries if not symmetry.holds)

@@ -17,7 +17,6 @@ from .random_actions import SMALL_FRACTION, ActionRange, Inertia
 from .steps import BESIDE
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict, generators
 
-USUAL_LIMIT = 100  # steps of an episode, if there is no time limit
 MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plain rewards, a hand with 60 from graded ones
 
 
@@ -27,7 +26,7 @@ class Structure:
 
     parts: of the goal. sequence, relevance, workspace: None without an object, or with too little evidence.
     moved: for each object of the sequence, number of probing episodes in which it began to move.
-    time_limit: of an episode, in steps.
+    time_limit: of an episode, in steps. longest_episode: the steps of the longest random one.
     action_range: whether a fraction of the range suffices, in a task without an object whose goals are far away; None: not
         tested.
     symmetries: that were tested; none if too little was seen for that.
@@ -48,6 +47,7 @@ class Structure:
     differences: tuple[ColumnDifference, ...]
     n_onsets: int
     time_limit: int | None
+    longest_episode: int
     tolerance_levels: int = 0
     probes: tuple[int, int] = (0, 0)
     relevance: Relevance | None = None
@@ -77,7 +77,7 @@ class Structure:
         """Return what was measured, by the names that presets use."""
         limit = {} if self.time_limit is None else {"time_limit": float(self.time_limit)}
         n_objects = len(self.parts.objects) if self.sequence is None else len(self.sequence.contacts)
-        episode_steps = self.time_limit or USUAL_LIMIT
+        episode_steps = self.time_limit or self.longest_episode
         return limit | {
             "episode_steps": episode_steps,
             "steps_per_object": episode_steps / max(n_objects, 1),

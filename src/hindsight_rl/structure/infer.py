@@ -99,6 +99,7 @@ def infer_structure(
         n_onsets=max((len(find_onsets(one)) for one in steps.of_objects(parts.objects)), default=0),
         sequence=sequence,
         time_limit=spec.max_episode_steps,
+        longest_episode=max(map(len, episodes)),
         tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
         symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known) if has_mirrors else (),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -10,13 +11,14 @@ from itertools import combinations
 import numpy as np
 
 from ..records import Array
-from ..task_structure.symmetries import Symmetry
+from ..task_structure.symmetries import LARGEST_ORDER, Symmetry
 from .columns import Units
-from .controlled import STEPS_PER_INPUT
 from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
 from .steps import (
     BESIDE,
-    FEWEST_EPISODES,
+    EXCEPTIONS,
+    FEWEST,
+    HELD_OUT,
     LITTLE,
     MOST_DEVIATIONS,
     ROUNDED,
@@ -35,7 +37,8 @@ from .symmetry_verdicts import (
     with_consequences,
 )
 
-MOST_GROUPS = 6  # of columns and actions that change their signs together: a group has at most 2^6 = 64 elements
+# of columns and actions that change their signs together: each doubles the number of symmetries
+MOST_GROUPS = int(math.log2(LARGEST_ORDER))
 
 
 class Mirrors:
@@ -69,7 +72,7 @@ class Mirrors:
         Nothing if too little was visited, or for too many columns.
         """
         groups = self._groups()
-        if self._steps.episode[-1] + 1 < FEWEST_EPISODES or not 0 < len(groups) <= MOST_GROUPS:
+        if self._steps.episode[-1] + 1 < FEWEST or not 0 < len(groups) <= MOST_GROUPS:
             return []
         picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS)
         test = SymmetryTest(self._steps, picked, self._columns, self._copies)
@@ -113,7 +116,7 @@ class Mirrors:
         change, episode = self._steps.change[picked][:, self._columns], self._steps.episode[picked]
         n_values = self._values.shape[1]
         pairs = list(combinations(range(n_values), 2))
-        pairs = pairs if len(pairs) <= len(picked) // STEPS_PER_INPUT else []
+        pairs = pairs if len(pairs) <= len(picked) // HELD_OUT else []
         signals = [*((v,) for v in range(n_values)), *pairs]
         values = np.stack([self._values[picked][:, signal].prod(1) for signal in signals])
         each = [correlations(change[episode == k], values[:, episode == k]) for k in np.unique(episode)]
@@ -170,7 +173,7 @@ class Mirrors:
         for one, other in zip(transformed.T, visited.T, strict=True):
             square += np.square(one[:, None] - other)
         square[episode[:, None] == episode] = np.inf
-        return float(np.sqrt(np.quantile(square.min(1), 0.9)))
+        return float(np.sqrt(np.quantile(square.min(1), 1 - EXCEPTIONS)))
 
 
 def _even_sets(rules: Sequence[frozenset[int]], n: int) -> list[frozenset[int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +10,9 @@ from typing import Any, Literal
 import numpy as np
 
 from ..records import Array
-from .steps import BESIDE, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
+from .steps import BESIDE, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps, rounded
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
-MANY_READINGS = 4  # with noise, means of the first and the last quarter of an episode show where it starts and ends
 POSITION_SIZES = (3, 2)  # dimensions of a position: in space or in a plane
 BY_ITSELF = 2  # steps: what moves before the second step of most episodes is moved by the actions, not by touch
 
@@ -136,12 +134,12 @@ def _settling(random_steps: Steps, least: Array, length: int) -> Array:
 def _moved_by_episode(steps: Steps, noise: Array) -> Array:
     """Return whether each dimension of the goal ends elsewhere than it started, (episodes, goal size) bool.
 
-    Positions are means of several readings, which noise changes less than single ones.
+    Positions are means of the readings in the first and the last fifth of an episode: noise changes them less.
     """
     moved = []
     for k in np.unique(steps.episode):
         positions = steps.next_achieved_goal[steps.episode == k]
-        n_readings = max(1, len(positions) // MANY_READINGS)
+        n_readings = max(1, int(LITTLE * len(positions)))
         change = positions[-n_readings:].mean(0) - positions[:n_readings].mean(0)
         moved.append(np.abs(change) > MOST_DEVIATIONS * noise / np.sqrt(n_readings))
     return np.array(moved)
@@ -263,5 +261,4 @@ def _widened_range(steps: Steps) -> tuple[Array, Array]:
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
     low, high = ends.min(0), ends.max(0)
     margin = BESIDE * float(np.linalg.norm(high - low))
-    decimals = 3 - math.floor(math.log10(max(margin, TINY)))
-    return (low - margin).round(decimals), (high + margin).round(decimals)
+    return rounded(low - margin, margin), rounded(high + margin, margin)

@@ -17,7 +17,7 @@ from .steps import ALIKE, LITTLE, ROUNDED, Steps, correlations
 
 FAR_STEPS = 40  # steps to a goal at the speed of random actions
 SMALL_FRACTION = 0.125  # fraction of the action range
-AS_FAR = 0.3  # of the displacement under the full action range; 0.125 if displacements are proportional to actions
+AS_FAR = 2 * SMALL_FRACTION  # of the displacement under the full action range; half of it if displacements are proportional
 WINDOW_STEPS = 10  # steps, in which the displacements of single steps add up or cancel out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,13 +19,16 @@ MOSTLY = 0.5  # a majority: of steps, of episodes, of goals, of a usual distance
 # touch the cube of FetchPush less often, and learning begins up to 1,000 steps later.
 BESIDE = 0.25
 LITTLE = 0.2  # of what is usual or explained, of episodes, of a success rate: less does not count
+EXCEPTIONS = 0.1  # of contacts, of positions: so many of the nearest, and of the farthest, are not typical
 ALIKE = 0.9  # correlation or ratio from which on two columns, displacements or distances are alike
 HARDLY = 0.01  # of a range, of a variance, of what is usual: less may be an accident
 TINY = float(np.finfo(np.float64).tiny)  # in place of 0 where something is divided by it
 ROUNDED = 1e-12  # a spread that is as good as 0, because values are rounded
+DIGITS = 4  # of the size of a task, to which positions are rounded that options or sentences hold
 MOST_DEVIATIONS = 6.0  # standard deviations or errors: noise hardly exceeds them, and rare jumps must not outweigh the rest
+UPPER_QUARTILE = NormalDist().quantiles()[-1]  # of a normal distribution: half of its values are nearer to its mean
 SAMPLED = 32  # rows or episodes that are compared where all of them would take long
-FEWEST_EPISODES = 10  # from which symmetries, and what contradicts them, are inferred
+FEWEST = 10  # episodes or different values: fewer may agree with a hypothesis by accident
 ERROR_RATE = 0.05  # of all hypotheses that are tested together
 HELD_OUT = 3  # a third of the episodes is held out, each third in turn: consecutive steps are too alike to be independent
 
@@ -167,7 +171,7 @@ def measure_noise(steps: Steps) -> Array | None:
     steps: with random actions, in which objects mostly rest.
     """
     change = steps.next_achieved_goal - steps.achieved_goal
-    usual = np.median(np.abs(change), axis=0) / NormalDist().inv_cdf(0.75)
+    usual = np.median(np.abs(change), axis=0) / UPPER_QUARTILE
     sign, sign_before = np.sign(change), steps.of_step_before(np.sign(change))
     agreement = (sign * sign_before).sum(0) / np.maximum(np.abs(sign * sign_before).sum(0), 1)  # -1/3: all is noise
     is_noise = (usual > 0) & (agreement < -LITTLE)
@@ -231,6 +235,11 @@ def standardize(values: Array) -> Array:
 def lie_on_one_side(values: Array) -> Array:
     """Return whether the mean of each column (N, m) is far from 0: a mirror does not change the sign of such a column."""
     return np.asarray(np.abs(values.mean(0)) >= MOSTLY * values.std(0))
+
+
+def rounded(values: Array, size: float, digits: int = DIGITS) -> Array:
+    """Return values rounded to so many digits of a size, wherever they lie."""
+    return values.round(digits - math.ceil(math.log10(max(size, ROUNDED))))
 
 
 def at_equal_intervals(n: int, most: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,10 +11,11 @@ import numpy as np
 from ..options import Choice
 from ..records import Array, Episode
 from ..records.reward_scale import GuardedReward, RewardOf
-from .steps import ALIKE, MOST_DEVIATIONS, MOSTLY, SAMPLED
+from ..records.statistics import FLOAT32_ROUNDING
+from .steps import ALIKE, HARDLY, MOST_DEVIATIONS, MOSTLY, SAMPLED
 
-BISECTIONS = 16  # of the interval that the distance lies in
-MOST_LEVELS = 6  # at each, the difference between start and goal is half as large
+# at each, the difference between start and goal is half as large, until it is hardly any
+MOST_LEVELS = int(-math.log2(HARDLY))
 MIN_SUCCESSES = 3  # that ended an episode
 
 
@@ -92,7 +94,7 @@ def find_success_distance(
     success, failure = rewards(low), rewards(high)
     if np.ptp(success) != 0 or np.ptp(failure) != 0 or not success[0, 0] > failure[0, 0]:  # NaN differs from 0
         return None
-    for _ in range(BISECTIONS):
+    while (high - low).max() > FLOAT32_ROUNDING * farthest:
         middle = (low + high) / 2
         found = rewards(middle)
         if not np.isin(found, (success[0, 0], failure[0, 0])).all():

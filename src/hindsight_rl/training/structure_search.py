@@ -35,7 +35,7 @@ from .demonstrations import Demonstrations
 from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
-SCALING_EPISODES = 8  # in every second one, random actions are small
+SCALING_EPISODES = 2 * (HELD_OUT + 1)  # in every second one, random actions are small; one of each kind may be too short
 # environment steps from the first inference on, after which the search for contacts ends; twice as many if there are
 # some, but the tool is not certain. An opening has no tool, but is learned from so many random steps sooner than from 400.
 MOST_RANDOM_STEPS = 2_000
@@ -43,7 +43,7 @@ MORE_RANDOM_STEPS = 250  # until the structure is inferred again
 PROBING_STEPS = 1_000  # for each object; at most twice as many while the structure is uncertain
 REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
 AGAIN_FROM = REFINE_AT[1]  # environment steps before which no agent is replaced
-MOST_CATCHING_UP = 5_000  # catch-up updates of a new agent, in place of the updates of the agent that it replaces
+MOST_CATCHING_UP = AGAIN_FROM  # catch-up updates of a new agent: as many as the first one made that may be replaced
 # environment steps without any success, after which training episodes end at their time limit only
 TRY_LONGER_AT = REFINE_AT[2]
 Stored = Mapping[str, Array] | None
