@@ -8,7 +8,7 @@ from two_objects import TwoObjects
 
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import explain_missing, infer_structure, plan_guesses
-from hindsight_rl.structure.contact import possible_sizes
+from hindsight_rl.structure.tool import possible_sizes
 
 
 class FarPusher(Pusher):

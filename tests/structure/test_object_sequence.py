@@ -10,7 +10,8 @@ from two_objects import COLUMNS, SPEC, THRESHOLD, TwoObjects, compute_reward
 from hindsight_rl.records import Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
-from hindsight_rl.structure.contact import ObjectSequence, count_moved, find_onsets
+from hindsight_rl.structure.contact import find_onsets
+from hindsight_rl.structure.object_sequence import ObjectSequence, count_moved
 from hindsight_rl.structure.parts import find_workspace
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.success import find_success_distance, ignores_exchange

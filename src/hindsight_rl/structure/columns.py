@@ -88,6 +88,15 @@ def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
     return tuple(found.values())
 
 
+def third_column(pair: tuple[int, int], differences: Sequence[ColumnDifference]) -> int | None:
+    """Return the column that is the sum or the difference of two; None if there is none."""
+    for difference in differences:
+        triple = {difference.column, difference.left, difference.right}
+        if set(pair) < triple:
+            return (triple - set(pair)).pop()
+    return None
+
+
 def find_delayed_columns(steps: Steps) -> tuple[int, ...]:
     """Find the columns that show what another column showed one step before, as in observations of several frames."""
     inside = ~steps.starts_episode

@@ -153,8 +153,8 @@ def _why_no_contact(found: Structure) -> str:
         return f"actions that bring the likely tool to the objects moved them {each}"
     if played:
         return (
-            f"actions that bring the likely tool to the object moved it in {moved} of {played} episodes, and "
-            f"{MOSTLY:.0%} are needed"
+            f"actions that bring the likely tool to the object moved it in {moved} of {played} episodes. {MOSTLY:.0%} are "
+            "needed, or the same columns must still be clearly the likeliest, with these episodes"
         )
     unknown = [column for column in found.controlled.columns if not found.units.is_known[column]]
     if not found.controlled.columns:

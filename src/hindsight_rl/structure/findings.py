@@ -9,9 +9,10 @@ from functools import cached_property
 from ..options import Choice, Feature
 from ..records.exploration import Probing, as_rows
 from .columns import ColumnDifference, GoalCopies, Units, listed
-from .contact import Contact, ObjectSequence, missing_differences
+from .contact import Contact, missing_differences
 from .controlled import ControlledColumns
 from .model import Difference, Relevance
+from .object_sequence import ObjectSequence
 from .parts import POSITION_SIZES, Parts, Workspace
 from .random_actions import SMALL_FRACTION, ActionRange, Inertia
 from .steps import BESIDE

@@ -20,26 +20,18 @@ from .columns import (
     find_goal_copies,
     find_units,
 )
-from .contact import (
-    MIN_ONSETS,
-    Contact,
-    ObjectSequence,
-    count_moved,
-    find_onsets,
-    find_sequence,
-    gap_columns,
-    guess_tools,
-    measure_sequence,
-)
+from .contact import MIN_ONSETS, Contact, find_onsets, gap_columns
 from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
 from .mirrors import Mirrors
 from .model import ColumnTest
+from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
 from .parts import Parts, find_parts, find_workspace
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
+from .tool import guess_tools
 
 
 @dataclass(frozen=True)
@@ -132,9 +124,13 @@ def _with_probing(
     steps, objects = Steps.from_episodes(probing, noise), sequence.dimensions
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
-    if found.probes[0] < MOSTLY * len(probing) or min(found.moved) < MIN_ONSETS:
-        return replace(found, sequence=None)
     everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
+    if found.probes[0] < MOSTLY * len(probing):  # the tool must also be turned or closed, or it is another one
+        again = find_sequence(everything, found.parts, found.copies, found.controlled, found.units)
+        if again is None or again.joint.axes != sequence.joint.axes:
+            return replace(found, sequence=None)
+    if min(found.moved) < MIN_ONSETS:
+        return replace(found, sequence=None)
     if not found.parts.body:
         found = replace(found, workspace=find_workspace(everything, steps, found.parts.objects))
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, objects)

@@ -36,16 +36,17 @@ from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
 SCALING_EPISODES = 2 * (HELD_OUT + 1)  # in every second one, random actions are small; one of each kind may be too short
-# environment steps from the first inference on, after which the search for contacts ends; twice as many if there are
-# some, but the tool is not certain. An opening has no tool, but is learned from so many random steps sooner than from 400.
-MOST_RANDOM_STEPS = 2_000
-MORE_RANDOM_STEPS = 250  # until the structure is inferred again
 PROBING_STEPS = 1_000  # for each object; at most twice as many while the structure is uncertain
-REFINE_AT = (3_000, 5_000, 10_000, 20_000)  # environment steps after which the structure is inferred again
-AGAIN_FROM = REFINE_AT[1]  # environment steps before which no agent is replaced
+# environment steps from the first inference on, after which the search for contacts ends: as many as one object is probed
+# for at most, and twice as many if there are contacts, but the tool is not certain. An opening has no tool, but is learned
+# from so many random steps sooner than from 400.
+MOST_RANDOM_STEPS = 2 * PROBING_STEPS
+AGAIN_FROM = 5_000  # environment steps before which no agent is replaced
 MOST_CATCHING_UP = AGAIN_FROM  # catch-up updates of a new agent: as many as the first one made that may be replaced
 # environment steps without any success, after which training episodes end at their time limit only
-TRY_LONGER_AT = REFINE_AT[2]
+TRY_LONGER_AT = 2 * AGAIN_FROM
+# environment steps after which the structure is inferred again: when the data has doubled
+REFINE_AT = (AGAIN_FROM // 2, AGAIN_FROM, TRY_LONGER_AT, 2 * TRY_LONGER_AT)
 Stored = Mapping[str, Array] | None
 Resolve = Callable[[Found], Settings]
 Build = Callable[[Settings, Agent | None, Stored], tuple[Agent, HindsightBuffer, Demonstrations | None]]
@@ -146,7 +147,7 @@ class StructureSearch:
         elif found.sequence is not None:
             self._probe(run, episodes, found, found.sequence)
         elif steps < state.seek_until + (MOST_RANDOM_STEPS if found.n_onsets and found.parts.has_positions else 0):
-            state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
+            state.next_at, state.guesses = steps + self._random_steps, plan_guesses(found)
         else:
             self._learn(run, found)
 

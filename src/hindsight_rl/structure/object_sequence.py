@@ -1,0 +1,150 @@
+"""The objects of a task, one after another, and the contact of the tool with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .columns import GoalCopies, Units
+from .contact import Contact, find_onsets, is_at_rest, measure_contact
+from .controlled import ControlledColumns
+from .parts import Dimensions, Parts
+from .steps import HARDLY, MOSTLY, Steps
+from .tool import find_tool
+
+
+@dataclass(frozen=True)
+class ObjectSequence:
+    """The objects of a task, one after another. There may be only one.
+
+    dimensions: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
+    others: the columns of the other dimensions of the goal, those of bodies; they are placed last.
+    at_rest: fraction of each object's goals that lie where this object rests without being placed.
+    success_distance: how far each object may be from its goal in a success; None: not known.
+    """
+
+    dimensions: tuple[Dimensions, ...]
+    contacts: tuple[Contact, ...]
+    others: tuple[tuple[int, int], ...]
+    at_rest: tuple[float, ...]
+    success_distance: float | None = None
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Return the objects in the order in which they are placed: first those whose goals lie where they rest."""
+        if max(self.at_rest) - min(self.at_rest) < MOSTLY:
+            return tuple(range(len(self.dimensions)))
+        return tuple(sorted(range(len(self.dimensions)), key=lambda k: self.at_rest[k] < max(self.at_rest) - MOSTLY))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the goal is the position of one object, and nothing else."""
+        return len(self.contacts) == 1 and not self.others
+
+    @property
+    def joint(self) -> Contact:
+        """Return the contacts as one, in the order of the goal: its `tool` has the tool's columns again for each object.
+
+        A body takes part as an object that the tool meets, dimension by dimension.
+        """
+        n_axes, columns = len(self.contacts[0].tool), dict[int, tuple[int, int]]()
+        for dimensions, each in zip(self.dimensions, self.contacts, strict=True):
+            columns |= dict(zip(dimensions, zip(each.tool, each.object_columns, strict=True), strict=True))
+        for position, (dimension, column) in enumerate(self.others):
+            columns[dimension] = (self.contacts[0].tool[position % n_axes], column)
+        tool, object_columns = zip(*(columns[k] for k in sorted(columns)), strict=True)
+        low, middle, high = np.max([each.distances for each in self.contacts], axis=0).tolist()
+        return Contact(
+            tool,
+            object_columns,
+            min(each.n_onsets for each in self.contacts),
+            (low, middle, high),
+            min(each.in_reach for each in self.contacts),
+        )
+
+    def placed(self, k: int) -> float:
+        """Return how near to its goal object k counts as placed: if all are, that is a success."""
+        return self.contacts[k].distances[1] if self.success_distance is None else self.success_distance
+
+    def subgoals(self, units: Units) -> tuple[str, ...]:
+        """Return a subgoal for each object, as the option `subgoals` writes them."""
+        if self.is_plain:
+            return (self.contacts[0].subgoal(units).text(),)
+        return tuple(
+            replace(self.contacts[k].subgoal(units), dimensions=self.dimensions[k], placed=self.placed(k)).text()
+            for k in self.order
+        )
+
+    def evidence(self) -> str:
+        """Return the evidence in one sentence."""
+        if self.is_plain:
+            return self.contacts[0].evidence()
+        each = "; ".join(f"object {k + 1}: {contact.evidence()}" for k, contact in enumerate(self.contacts))
+        at_rest = ", ".join(f"{fraction:.0%}" for fraction in self.at_rest)
+        why = "the order of the goal" if self.order == tuple(range(len(self.dimensions))) else "not the order of the goal"
+        order = f"order {', '.join(str(k + 1) for k in self.order)}, {why}: {at_rest} of their goals lie where they rest"
+        if self.success_distance is None:
+            placed = (
+                "an object counts as placed within the median distance of contact, as rewards show no distance of success"
+            )
+        else:
+            placed = f"an object counts as placed within {self.placed(0):.3g}, as all of them are in a success"
+        return (
+            f"{len(self.contacts)} objects, as their dimensions of the goal change one at a time; {each}; {order}; {placed}"
+        )
+
+
+def find_sequence(
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
+) -> ObjectSequence | None:
+    """Find what touches the objects; None if no contact with any of them is clear. steps: in the units of the goal.
+
+    One tool moves all objects. For an object that it did not touch yet, the distance of contact is that of another object.
+    Objects with fewer dimensions than others have no contact of their own: they are placed last, as bodies are.
+    """
+    size = max(map(len, parts.objects))
+    objects = [dimensions for dimensions in parts.objects if len(dimensions) == size]
+    each = steps.of_objects(objects)
+    tool = find_tool(Steps.join(each), controlled, units)
+    touched = [len(find_onsets(one)) > 0 for one in each]
+    if tool is None or not any(touched):
+        return None
+    of_objects = [tuple(copies.complete[k] for k in dimensions) for dimensions in objects]
+    nearest = measure_contact(each[touched.index(True)], tool, of_objects[touched.index(True)])
+    contacts = [
+        measure_contact(one, tool, columns) if is_touched else replace(nearest, object_columns=columns, n_onsets=0)
+        for one, columns, is_touched in zip(each, of_objects, touched, strict=True)
+    ]
+    placed_last = sorted(set(range(steps.goal_size)).difference(*objects))
+    others = tuple((k, copies.complete[k]) for k in placed_last)
+    return ObjectSequence(tuple(objects), tuple(contacts), others, _goals_at_rest(steps, objects))
+
+
+def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distance: float | None) -> ObjectSequence:
+    """Measure the contacts of a sequence again. steps: all of them, in the units of the goal."""
+    contacts = tuple(
+        measure_contact(one, contact.tool, contact.object_columns)
+        for one, contact in zip(steps.of_objects(sequence.dimensions), sequence.contacts, strict=True)
+    )
+    return ObjectSequence(
+        sequence.dimensions, contacts, sequence.others, _goals_at_rest(steps, sequence.dimensions), success_distance
+    )
+
+
+def count_moved(probing: Steps, objects: Sequence[Dimensions]) -> tuple[int, ...]:
+    """Return in how many probing episodes each object begins to move."""
+    return tuple(len(find_onsets(one)) for one in probing.of_objects(objects))
+
+
+def _goals_at_rest(steps: Steps, objects: Sequence[Dimensions]) -> tuple[float, ...]:
+    """Return the fraction of each object's goals in the range of positions where it rests."""
+    fractions = []
+    for one in steps.of_objects(objects):
+        positions = one.achieved_goal[is_at_rest(one)]
+        goals = one.desired_goal[one.starts_episode]
+        low, high = np.quantile(positions, [HARDLY, 1 - HARDLY], axis=0) if len(positions) else (np.inf, -np.inf)
+        margin = HARDLY * one.goal_std
+        fractions.append(float(((goals >= low - margin) & (goals <= high + margin)).all(1).mean()))
+    return tuple(fractions)

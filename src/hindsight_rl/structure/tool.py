@@ -1,0 +1,152 @@
+"""Which columns are the tool: what is near the object when it begins to move, and moves as it does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from ..records import Array
+from .columns import GoalCopies, Units, find_delayed_columns, find_differences, third_column
+from .contact import MIN_ONSETS, find_onsets, is_at_rest, is_moving
+from .controlled import ControlledColumns
+from .parts import POSITION_SIZES, Parts
+from .steps import ALIKE, ERROR_RATE, MOSTLY, ROUNDED, SAMPLED, Steps, at_equal_intervals, regress, standardize
+
+CANDIDATES = max(POSITION_SIZES)  # columns per dimension of the goal, as those of a position may be in any order
+MOST_GUESSES = 4  # of the tool: they share the episodes, so with more of them each is tried less often
+
+
+def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[int, ...] | None:
+    """Return the column that meets each dimension of the goal; None for more than three of them, or too little evidence.
+
+    steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
+    """
+    onsets = find_onsets(steps)
+    is_position = steps.goal_size <= max(POSITION_SIZES)  # objects that only moved together so far have more dimensions
+    if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
+        return None
+    positions = find_positions(steps, [column for column in controlled.columns if units.is_known[column]])
+    return _certain(_rank_tools(steps, onsets, positions))
+
+
+def guess_tools(
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
+) -> tuple[tuple[int, ...], ...]:
+    """Return columns that may be the tool where no contact was seen yet, the likely ones first.
+
+    They are positions that follow the action. First come columns whose gap to the first object is a column of the
+    observation, then neighbouring columns in their order.
+    """
+    positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in copies.complete])
+    differences = find_differences(steps)
+    for size in possible_sizes(len(parts.objects[0])):
+        of_object = [copies.complete[k] for k in parts.objects[0][:size]]
+        beside = [[c for c in positions if third_column((c, column), differences) is not None] for column in of_object]
+        tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
+        runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
+        tools += [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
+        if tools:
+            return tuple(tools[:MOST_GUESSES])
+    return ()
+
+
+def possible_sizes(n: int) -> list[int]:
+    """Return how many dimensions each object may have, of n that rest together, the likely ones first.
+
+    More than three are several objects in space or in a plane. One is no position.
+    """
+    return [size for size in POSITION_SIZES if n % size == 0] if n > max(POSITION_SIZES) else [n] if n > 1 else []
+
+
+def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
+    """Return the columns that are positions of their own.
+
+    A position changes little in a step, while a velocity may change to any other. What shows where a position was one step
+    before does not count. As long as the object never moved, nor does a column that shows at the start of an episode where
+    the object is: it may be the gap between tool and object, though a tool may start near the object, too.
+    """
+    at = sorted(set(columns).difference(find_delayed_columns(steps), _find_gaps(steps, columns)))
+    change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), ROUNDED)
+    starts = standardize(np.column_stack([steps.observation[:, at], steps.achieved_goal])[steps.starts_episode])
+    correlation = np.abs(starts[:, : len(at)].T @ starts[:, len(at) :]).max(1) / len(starts)
+    may_be_gap = (correlation > ALIKE) & ~is_moving(steps).any()
+    return [c for c, ratio, is_gap in zip(at, change, may_be_gap, strict=True) if ratio <= MOSTLY and not is_gap]
+
+
+def _find_gaps(steps: Steps, columns: Sequence[int]) -> list[int]:
+    """Return which of the columns, that actions move, are gaps to the object, if the object moves in some steps.
+
+    Of two columns whose sum or difference is a third one, which actions do not move, one is the gap: how actions move the
+    columns while the object rests predicts its change worse while the object moves.
+    """
+    is_pushed = is_moving(steps)
+    triples = [(each.column, each.left, each.right) for each in find_differences(steps)]
+    pairs = [pair for triple in triples if len(pair := [c for c in triple if c in columns]) == 2]
+    if not pairs or not is_pushed.any() or is_pushed.all():
+        return []
+    actions = np.column_stack([steps.action, steps.previous_action])
+    weights, own = regress(actions[~is_pushed], steps.change[~is_pushed], steps.observation[~is_pushed])
+    error = steps.change - actions @ weights[:-1] - weights[-1] - own * steps.observation
+    size = np.square(error[is_pushed]).mean(0)
+    return [max(pair, key=lambda c: float(size[c])) for pair in pairs]
+
+
+def _rank_tools(steps: Steps, onsets: Array, positions: Sequence[int]) -> list[tuple[float, tuple[int, ...]]]:
+    """Return choices of a column for each dimension of the goal, and the logarithm of their likelihood, the highest first.
+
+    While the object rests, the tool is seldom as near to it as at an onset. While the object moves, the tool often moves as
+    it does. Of other columns, both are so in any fraction of the steps.
+    """
+    seen = steps.next_observation[:, list(positions), None]
+    gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
+    near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), ROUNDED**2), axis=0).T
+    at_rest = np.flatnonzero(is_at_rest(steps))
+    displacements = _Displacements(steps, onsets, at_rest, positions)
+    ranked = []
+    for chosen in product(*near[:, :CANDIDATES].tolist()):
+        if len(set(chosen)) == len(chosen):
+            square = gap[:, chosen, range(len(chosen))].sum(1)
+            n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
+            likelihoods = [_log_likelihood(n_nearer / (1 + len(at_rest))), _log_likelihood(displacements.fractions(chosen))]
+            ranked.append((sum(likelihoods), tuple(positions[i] for i in chosen)))
+    return sorted(ranked, reverse=True)
+
+
+def _log_likelihood(fractions: Array) -> float:
+    """Return the logarithm of the likelihood of n fractions between 0 and 1, in comparison with chance.
+
+    If they are from an exponential distribution with their mean m, their likelihood is (m e)^-n; by chance it is 1.
+    """
+    return max(0.0, -len(fractions) * (1 + math.log(fractions.mean())))
+
+
+class _Displacements:
+    """How columns change while the object moves, in the episodes in which it began to move."""
+
+    def __init__(self, steps: Steps, onsets: Array, at_rest: Array, columns: Sequence[int]) -> None:
+        moving = np.flatnonzero(is_moving(steps) & np.isin(steps.episode, steps.episode[onsets]))
+        self._episode = np.unique(steps.episode[moving], return_inverse=True)[1]
+        self._of_object, change = steps.displacement[moving], steps.change[:, list(columns)]
+        self._then, self._otherwise = change[moving], change[at_rest[at_equal_intervals(len(at_rest), SAMPLED)]]
+
+    def fractions(self, chosen: Sequence[int]) -> Array:
+        """Return in which fraction of the steps of rest the chosen columns change as the object does now, (episodes,).
+
+        That is the mean over the steps of an episode in which the object moves. As it does: at least as nearly as now.
+        """
+        then = np.square(self._then[:, chosen] - self._of_object).sum(1)
+        otherwise = np.square(self._otherwise[:, chosen] - self._of_object[:, None]).sum(2)
+        fraction = (1 + (otherwise <= then[:, None]).sum(1)) / (1 + otherwise.shape[1])
+        return np.asarray(np.bincount(self._episode, fraction) / np.bincount(self._episode))
+
+
+def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]]) -> tuple[int, ...] | None:
+    """Return the likeliest choice if it is 1 / ERROR_RATE times as likely as any other, and as chance for each choice."""
+    if not ranked:
+        return None
+    (most, tool), *others = ranked
+    next_best = max([math.log(len(ranked)), *(likelihood for likelihood, _ in others)])
+    return tool if most >= next_best + math.log(1 / ERROR_RATE) else None

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+from pusher import COLUMNS, SPEC, Pusher, play, repeated_random_actions
+
+from hindsight_rl.records import Episode
+from hindsight_rl.rollout.plans import ProbingActor
+from hindsight_rl.structure import explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.tool import _certain, _rank_tools, find_positions
+
+
+def steps_of(tool, change, puck, displacement, episode):
+    """All arrays (N, m); `tool` and `puck` are positions after each step."""
+    goal = np.where(np.arange(len(puck))[:, None] < len(puck) / 2, 0.0, 2.0) + np.zeros_like(puck)
+    actions = np.zeros((len(puck), 1))
+    return Steps(tool - change, actions, tool, puck - displacement, puck, goal, np.asarray(episode))
+
+
+def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order():
+    rng = np.random.default_rng(0)
+    puck = rng.uniform(-0.1, 0.1, (400, 3)) * (1, 1, 0)
+    tool = rng.uniform(-0.5, 0.5, (400, 3)) * (1, 1, 0) + (0, 0, 0.05)
+    onsets = np.arange(0, 400, 40)
+    tool[onsets] = puck[onsets] + (0, 0, 0.04)
+    displacement = np.zeros((400, 3))
+    displacement[onsets] = 1.0
+    heights = np.abs(tool[:, None, :] - puck[:, 2:, None])[:, 0]
+    nearer = np.median(heights[onsets], 0) / np.median(heights, 0)
+    assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
+    ranked = _rank_tools(steps_of(tool, 0 * tool, puck, displacement, np.arange(400) // 40), onsets, [0, 1, 2])
+    assert ranked[0][1] == (0, 1, 2)
+    assert _certain(ranked) == (0, 1, 2)
+
+
+def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
+    """By hand: of four steps of rest, none is as near as the first onset and one as the second, so m = (1 + 2) / 2 / 5.
+
+    All changes are 0, as near to the displacement while the object rests as while it moves.
+    """
+    tool = np.array([0.5, 2, 3, 4, 0.2, 1.0])[:, None]
+    still, displacement = np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1.0])[:, None]
+    steps = steps_of(np.hstack([tool, tool + 1]), np.zeros((6, 2)), still, displacement, [0, 0, 0, 0, 0, 1])
+    ranked = {tool: likelihood for likelihood, tool in _rank_tools(steps, np.array([4, 5]), [0, 1])}
+    assert ranked[(0,)] == pytest.approx(-2 * (1 + np.log(0.3)))
+
+
+def test_the_likelihood_of_a_tool_follows_from_how_it_moves_along():
+    """By hand: the object moves by 1 in steps 4 and 5 of one episode and in step 6 of another. Column 0 changes by 0.9, 0.5
+    and 1 then, and by 0, 0.6, 0 and -1 in the steps of rest, of which 0, 1 and 0 are as near to 1. So the fractions are 1/5
+    and 2/5, with mean 3/10, in the first episode, and 1/5 in the second: m = 1/4.
+    """
+    change = np.array([0, 0.6, 0, -1, 0.9, 0.5, 1])[:, None]
+    displacement = np.array([0, 0, 0, 0, 1, 1, 1.0])[:, None]
+    far = np.full((7, 1), 9.0)  # at any time, so nearness says nothing
+    steps = steps_of(np.hstack([far, far]), np.hstack([change, 0 * change]), 0 * far, displacement, [0, 0, 0, 0, 0, 0, 1])
+    ranked = {tool: likelihood for likelihood, tool in _rank_tools(steps, np.array([4, 6]), [0, 1])}
+    of_nearness = -2 * (1 + np.log(1 / 5))  # no step of rest is nearer
+    assert ranked[(0,)] - of_nearness == pytest.approx(-2 * (1 + np.log(1 / 4)))
+    assert ranked[(1,)] == pytest.approx(of_nearness)
+
+
+@pytest.mark.parametrize(
+    ("ranked", "expected"),
+    [
+        ([], None),
+        ([(np.log(20) + 1e-9, (0,))], (0,)),
+        ([(np.log(20) - 1e-9, (0,))], None),  # 20 times as likely as chance
+        ([(np.log(40) + 1e-9, (0,)), (np.log(2), (1,))], (0,)),
+        ([(np.log(40) - 1e-9, (0,)), (np.log(2), (1,))], None),  # and as the next best choice
+        ([(np.log(40) - 1e-9, (0,)), (-9.0, (1,))], None),  # of two choices that are compared
+    ],
+)
+def test_a_tool_is_certain_if_it_is_20_times_as_likely(ranked, expected):
+    assert _certain(ranked) == expected
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_the_gap_to_an_object_is_no_position_though_the_object_starts_where_it_always_does(order):
+    """Columns: the tool, which actions move, the gap, and the object, which slides in steps of its own."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(6):
+        actions = rng.uniform(-1, 1, (30, 1))
+        tool = rng.uniform(-1, 1) + np.append(0, 0.1 * actions.cumsum())
+        slides = np.where(np.arange(30) % 10 == 9, rng.normal(size=30), 0)
+        place = np.append(0, slides.cumsum())
+        seen = np.stack([np.stack([tool, place - tool], 1)[:, k] for k in order] + [place], 1)
+        goal = np.full((31, 1), rng.uniform(-1, 1))
+        episodes.append(Episode(seen, place[:, None], goal, actions, np.zeros(30)))
+    assert find_positions(Steps.from_episodes(episodes), [0, 1]) == [order.index(0)]
+
+
+class Gripped(Pusher):
+    """The tool takes the object along, in a third of the episodes."""
+
+    def reset(self):
+        super().reset()
+        self.is_closed = self.rng.random() < 1 / 3
+
+    def step(self, action):
+        before, puck = self.tool, self.puck
+        super().step(action)
+        is_held = self.is_closed and np.linalg.norm(puck - before) < 0.15
+        self.puck = puck + (self.tool - before if is_held else 0)
+
+
+def test_a_tool_that_often_does_not_move_the_object_is_used_if_it_stays_the_likeliest():
+    world = Gripped(0)
+    episodes = play(world, 60, repeated_random_actions(1))
+    found = infer_structure(episodes, SPEC)
+    act = ProbingActor(plan_probing(found, found.sequence), SPEC.action, np.random.default_rng(2))
+    probing = play(world, 20, lambda observation, is_first: act(observation))
+    found = infer_structure(episodes, SPEC, probing)
+    assert found.probes[0] < found.probes[1] / 2
+    assert found.contact.tool == COLUMNS["tool"]
+    nothing_moves = [each for each in probing if np.ptp(each.achieved_goal, axis=0).max() == 0]
+    found = infer_structure(episodes, SPEC, nothing_moves)
+    assert found.contact is None
+    assert f"moved it in 0 of {len(nothing_moves)} episodes" in explain_missing(found)[0]
