@@ -1,4 +1,4 @@
-"""Four tasks of a workshop: a turning platter, tongs, a hoist, and a warm needle."""
+"""Two tasks of a workshop: a turning platter and a warm needle."""
 
 from __future__ import annotations
 
@@ -90,158 +90,6 @@ def platter_script() -> Any:
     return act
 
 
-class BarTongs(Sparse):
-    """Tongs, seen from above, take a bar if they are turned along it, and bring it to a position, in centimetres."""
-
-    near, thickness, long = 2.5, 3.0, 5.0
-    most = np.array([15.0, 2.5, 2.5, 2.0])  # degrees and centimetres in a step
-    slack = np.radians(35)
-
-    def __init__(self) -> None:
-        super().__init__(11, 2, _box([-1] * 4, [1] * 4))
-
-    def begin(self, draw: Any) -> None:
-        self.bar, self.lie = draw(-15, 15, 2), draw(-np.pi, np.pi)
-        self.goal = self.bar
-        while not 7 < np.linalg.norm(self.goal - self.bar) < 25:
-            self.goal = draw(-22, 22, 2)
-        self.tongs, self.yaw = self.bar + draw(-4, 4, 2), self.lie + draw(-0.7, 0.7)
-        self.width, self.is_held = draw(3, 6), False
-
-    def move(self, action: Any) -> None:
-        rates, gap = self.most * action, self.bar - self.tongs
-        cosine, sine = unit(self.yaw)
-        along, across = cosine * gap[0] + sine * gap[1], cosine * gap[1] - sine * gap[0]
-        is_along = abs(along) < self.long and abs(_wrapped(self.lie - self.yaw, np.pi)) < self.slack
-        is_between = is_along and abs(across) < (self.width - self.thickness) / 2 + 0.5
-        width = float(np.clip(self.width + rates[3], 0.5, 8))
-        self.is_held = width <= self.thickness + 0.2 and (self.is_held or is_between)
-        self.width = max(width, self.thickness) if self.is_held else width
-        before, turn = self.tongs, float(np.radians(rates[0]))
-        self.tongs, self.yaw = np.clip(before + rates[1:3], -30, 30), self.yaw + turn
-        if self.is_held:  # the bar turns about the tongs
-            cosine, sine = unit(turn)
-            self.bar = self.tongs + np.array([[cosine, -sine], [sine, cosine]]) @ gap
-            self.lie += turn
-
-    def sensors(self) -> Any:
-        force = 40 * self.is_held + self.np_random.normal()  # newtons
-        (cosine, sine), (double_cosine, double_sine) = unit(self.yaw), unit(2 * self.lie)
-        (x, y), (bar_x, bar_y) = self.tongs, self.bar
-        first = [double_cosine, bar_y, x, self.width, sine]
-        return [*first, bar_x, force, cosine, y, double_sine, self.tongs[0] - self.bar[0]]
-
-    def reached(self) -> Any:
-        return self.bar
-
-
-def tongs_script() -> Any:
-    task = BarTongs
-
-    def act(observation: Any) -> Any:
-        seen = observation["observation"]
-        gap, to = seen[[5, 1]] - seen[[2, 8]], observation["desired_goal"] - seen[[5, 1]]
-        if seen[6] > 20:
-            return np.clip([0, *to / 2.5, -1], -1, 1).astype(np.float32)
-        lie, yaw = 0.5 * np.arctan2(seen[9], seen[0]), np.arctan2(seen[4], seen[7])
-        turn = _wrapped(lie - yaw, np.pi)
-        is_there = np.linalg.norm(gap) < 0.4 and abs(turn) < 0.2 and seen[3] > task.thickness
-        grip = -1 if is_there or (seen[3] < 6.5 and np.linalg.norm(gap) < 0.2 and seen[3] > 3.5) else 1
-        return np.clip([np.degrees(turn) / 15, *gap / 2.5, grip], -1, 1).astype(np.float32)
-
-    return act
-
-
-class HoistCrates(Sparse):
-    """A hoist with a magnet sets two crates at two positions on a line. A crate passes the other only above it."""
-
-    near, size, catch, line = 70.0, 200.0, 80.0, 2000.0  # millimetres
-    lift, pace = 100.0, 130.0  # in a step
-
-    def __init__(self) -> None:
-        super().__init__(9, 2, _box([-1] * 3, [1] * 3), np.float32)
-
-    def _apart(self, draw: Any) -> Any:
-        while True:
-            pair = draw(150, self.line - 150, 2)
-            if abs(pair[0] - pair[1]) > 1.4 * self.size:
-                return pair
-
-    def begin(self, draw: Any) -> None:
-        self.crates = self.goal = self._apart(draw)
-        while np.abs(self.goal - self.crates).max() < 250 or abs(self.goal[0] - self.goal[1]) < 1.4 * self.size:
-            self.goal = np.where(draw(0, 1, 2) < 0.6, draw(150, self.line - 150, 2), self.crates)
-        self.heights, self.held, self.speed = np.zeros(2), -1, 0.0
-        self.hook = float(np.clip(self.crates[int(draw(0, 2))] + draw(-150, 150), 0, self.line))
-        self.height, self.volts = draw(0, 200), draw(395, 405)
-
-    def move(self, action: Any) -> None:
-        gaps = np.abs(self.crates - self.hook)
-        nearest = int(np.argmin(gaps))
-        if action[1] <= 0:
-            self.held = -1
-        elif self.held < 0 and self.height < 60 and gaps[nearest] < self.catch:
-            self.held = nearest
-        before = self.hook
-        self.speed = 0.3 * self.speed + 0.7 * self.pace * action[2]
-        self.hook = float(np.clip(before + self.speed, 0, self.line))
-        self.height = float(np.clip(self.height + self.lift * action[0], 0, 450))
-        self.heights = np.where(np.arange(2) == self.held, self.height, 0.0)
-        if self.held >= 0:
-            self.crates[self.held] += self.hook - before
-        self._keep_apart(self.held if self.held >= 0 else nearest)
-        self.volts += 0.3 * self.np_random.normal()
-
-    def _keep_apart(self, mover: int) -> None:
-        """Let the crate that moved, or fell, push the other one aside, up to the ends of the line."""
-        between = self.crates[1 - mover] - self.crates[mover]
-        side = 1.0 if between >= 0 else -1.0
-        if abs(self.heights[0] - self.heights[1]) < self.size and abs(between) < self.size:
-            self.crates[1 - mover] = np.clip(self.crates[mover] + side * self.size, 0, self.line)
-            self.crates[mover] = self.crates[1 - mover] - side * self.size
-
-    def sensors(self) -> Any:
-        (left, right), (left_height, right_height) = self.crates, self.heights
-        first = [self.volts, right, self.height, left_height, self.speed]
-        return [*first, left, right_height, float(self.held >= 0), self.hook]
-
-    def reached(self) -> Any:
-        return self.crates
-
-    def is_met(self, achieved: Any, goal: Any) -> Any:
-        return (np.abs(achieved - goal) <= self.near).all(-1)
-
-
-def hoist_script() -> Any:
-    task = HoistCrates
-
-    def act(observation: Any) -> Any:
-        seen, crates, goal = observation["observation"], observation["achieved_goal"], observation["desired_goal"]
-        height, speed, is_held, hook = seen[2], seen[4], seen[7] > 0.5, seen[8]
-        heights, lacks = seen[[3, 6]], goal - crates
-        held = int(np.argmax(heights)) if heights.max() > 0 else int(np.argmin(np.abs(crates - hook)))
-        if is_held:
-            to, other = lacks[held], abs(crates[1 - held] - goal[held])
-            if abs(to) < 25 and abs(speed) < 20:  # down, and let it go
-                return np.array([-1, float(height > 20), 0], np.float32)
-            is_blocked = other < task.size and height > 200  # the other crate has to leave first
-            to = to + (-1 if to > 0 else 1) * 1.3 * task.size if is_blocked and abs(to) < 600 else to
-            rise = 1.0 if abs(to) > 60 else 0.0
-            pace = np.clip(to, -task.pace, task.pace) if height > 230 or abs(to) < 60 else 0.0
-            if is_blocked and abs(to) < 40:
-                return np.array([-1, float(height > 20), 0], np.float32)
-            return np.clip([rise, 1, (pace - 0.3 * speed) / 91], -1, 1).astype(np.float32)
-        is_due = np.abs(lacks) > 45
-        is_free = np.abs(crates[::-1] - goal) >= task.size
-        choice = int(np.argmax(is_due * (1 + is_free))) if is_due.any() else held
-        to = crates[choice] - hook
-        is_over = abs(to) < 40 and is_due.any()
-        sink, pull = (-1.0 if is_over else 0.0), float(is_over and height < 60 and abs(speed) < 30)
-        return np.clip([sink, pull, (0.8 * to - 0.3 * speed) / 91], -1, 1).astype(np.float32)
-
-    return act
-
-
 class WaxBead(Sparse):
     """A needle with a heater draws a bead through wax. It holds the bead only while it is warm, and not too hot.
 
@@ -299,7 +147,5 @@ def bead_script() -> Any:
 
 TASKS = (
     Task("PlatterPush-v0", "push", "closed", PlatterPush, 80, platter_script),
-    Task("BarTongs-v0", "grasp", "closed", BarTongs, 50, tongs_script),
-    Task("HoistCrates-v0", "several-objects", "closed", HoistCrates, 80, hoist_script),
     Task("WaxBead-v0", "later", "closed", WaxBead, 60, bead_script),
 )

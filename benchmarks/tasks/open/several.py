@@ -1,8 +1,9 @@
-"""Several objects and bodies: a cursor with two disks, two pucks, two cars, and a panel with faders."""
+"""Several objects and bodies: a cursor with two disks, two pucks, two cars, a panel with faders, and a hoist."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -249,9 +250,101 @@ def set_panel(observation: Observation) -> Array:
     return np.array([*(gap / max(0.06, float(np.linalg.norm(gap)))), 1 if is_there else -1], np.float32)
 
 
+class HoistCrates(GoalTask):
+    """A hoist with a magnet sets two crates at two positions on a line. A crate passes the other only above it."""
+
+    near, size, catch, line = 70.0, 200.0, 80.0, 2000.0  # millimetres
+    lift, pace = 100.0, 130.0  # in a step
+
+    def __init__(self) -> None:
+        super().__init__(9, 2, 3)
+
+    def _apart(self, draw: Any) -> Any:
+        while True:
+            pair = draw(150, self.line - 150, 2)
+            if abs(pair[0] - pair[1]) > 1.4 * self.size:
+                return pair
+
+    def begin(self) -> None:
+        draw = self.np_random.uniform
+        self.crates = self.goal = self._apart(draw)
+        while np.abs(self.goal - self.crates).max() < 250 or abs(self.goal[0] - self.goal[1]) < 1.4 * self.size:
+            self.goal = np.where(draw(0, 1, 2) < 0.6, draw(150, self.line - 150, 2), self.crates)
+        self.heights, self.held, self.speed = np.zeros(2), -1, 0.0
+        self.hook = float(np.clip(self.crates[int(draw(0, 2))] + draw(-150, 150), 0, self.line))
+        self.height, self.volts = draw(0, 200), draw(395, 405)
+
+    def move(self, action: Array) -> None:
+        gaps = np.abs(self.crates - self.hook)
+        nearest = int(np.argmin(gaps))
+        if action[1] <= 0:
+            self.held = -1
+        elif self.held < 0 and self.height < 60 and gaps[nearest] < self.catch:
+            self.held = nearest
+        before = self.hook
+        self.speed = 0.3 * self.speed + 0.7 * self.pace * action[2]
+        self.hook = float(np.clip(before + self.speed, 0, self.line))
+        self.height = float(np.clip(self.height + self.lift * action[0], 0, 450))
+        self.heights = np.where(np.arange(2) == self.held, self.height, 0.0)
+        if self.held >= 0:
+            self.crates[self.held] += self.hook - before
+        self._keep_apart(self.held if self.held >= 0 else nearest)
+        self.volts += 0.3 * self.np_random.normal()
+
+    def _keep_apart(self, mover: int) -> None:
+        """Let the crate that moved, or fell, push the other one aside, up to the ends of the line."""
+        between = self.crates[1 - mover] - self.crates[mover]
+        side = 1.0 if between >= 0 else -1.0
+        if abs(self.heights[0] - self.heights[1]) < self.size and abs(between) < self.size:
+            self.crates[1 - mover] = np.clip(self.crates[mover] + side * self.size, 0, self.line)
+            self.crates[mover] = self.crates[1 - mover] - side * self.size
+
+    def observe(self) -> Array:
+        (left, right), (left_height, right_height) = self.crates, self.heights
+        first = [self.volts, right, self.height, left_height, self.speed]
+        return np.array([*first, left, right_height, float(self.held >= 0), self.hook])
+
+    def achieved(self) -> Array:
+        return self.crates.copy()
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
+        return (np.abs(achieved_goal - desired_goal) <= self.near).all(-1)
+
+
+def hoist_script() -> Any:
+    task = HoistCrates
+
+    def act(observation: Any) -> Any:
+        seen, crates, goal = observation["observation"], observation["achieved_goal"], observation["desired_goal"]
+        height, speed, is_held, hook = seen[2], seen[4], seen[7] > 0.5, seen[8]
+        heights, lacks = seen[[3, 6]], goal - crates
+        held = int(np.argmax(heights)) if heights.max() > 0 else int(np.argmin(np.abs(crates - hook)))
+        if is_held:
+            to, other = lacks[held], abs(crates[1 - held] - goal[held])
+            if abs(to) < 25 and abs(speed) < 20:  # down, and let it go
+                return np.array([-1, float(height > 20), 0], np.float32)
+            is_blocked = other < task.size and height > 200  # the other crate has to leave first
+            to = to + (-1 if to > 0 else 1) * 1.3 * task.size if is_blocked and abs(to) < 600 else to
+            rise = 1.0 if abs(to) > 60 else 0.0
+            pace = np.clip(to, -task.pace, task.pace) if height > 230 or abs(to) < 60 else 0.0
+            if is_blocked and abs(to) < 40:
+                return np.array([-1, float(height > 20), 0], np.float32)
+            return np.clip([rise, 1, (pace - 0.3 * speed) / 91], -1, 1).astype(np.float32)
+        is_due = np.abs(lacks) > 45
+        is_free = np.abs(crates[::-1] - goal) >= task.size
+        choice = int(np.argmax(is_due * (1 + is_free))) if is_due.any() else held
+        to = crates[choice] - hook
+        is_over = abs(to) < 40 and is_due.any()
+        sink, pull = (-1.0 if is_over else 0.0), float(is_over and height < 60 and abs(speed) < 30)
+        return np.clip([sink, pull, (0.8 * to - 0.3 * speed) / 91], -1, 1).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("CursorAndDisks-v0", "several-objects", "open", CursorAndDisks, 60, lambda: carry_disks),
     Task("TwoPucks-v0", "several-objects", "open", TwoPucks, 100, push_both),
     Task("TwoCars-v0", "several-bodies", "open", TwoCars, 60, lambda: drive_both),
     Task("FaderPanel-v0", "several-objects", "open", FaderPanel, 60, lambda: set_panel),
+    Task("HoistCrates-v0", "several-objects", "open", HoistCrates, 80, hoist_script),
 )

@@ -1,10 +1,11 @@
-"""Reach among obstacles: a point in a U of walls, an arm with two joints beside a post, and a robot in a house."""
+"""Reach among obstacles: a point in a U of walls, an arm beside a post, a robot in a house, a cart."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 
@@ -228,8 +229,100 @@ def drive_through(observation: Observation) -> Array:
     return np.asarray(speeds / max(1.0, np.abs(speeds).max())).astype(np.float32)
 
 
+RACKS = np.array([[3.6, 4.4], [7.6, 8.4]])  # metres along x
+
+
+class RackCart(GoalTask):
+    """A cart with two driven wheels goes around two racks of a hall to a position, where the episode ends.
+
+    The racks stand elsewhere in each episode. An action is the speed of each wheel.
+    """
+
+    near, half, size, hall = 0.5, 2.0, 0.3, np.array([12.0, 8.0])  # metres
+
+    def __init__(self) -> None:
+        super().__init__(10, 2, 2)
+
+    def _is_free(self, at: Any, margin: float) -> bool:
+        x, y = at
+        if not (margin <= x <= self.hall[0] - margin and margin <= y <= self.hall[1] - margin):
+            return False
+        for (left, right), middle in zip(RACKS, self.middles, strict=True):
+            if left - margin < x < right + margin and abs(y - middle) < self.half + margin:
+                return False
+        return True
+
+    def _somewhere(self, draw: Any) -> Any:
+        while True:
+            at = draw(0, self.hall)
+            if self._is_free(at, 0.5):
+                return at
+
+    def begin(self) -> None:
+        draw = self.np_random.uniform
+        self.middles = draw([2.9, 3.8], [4.2, 5.1])
+        self.at = self.goal = self._somewhere(draw)
+        while np.linalg.norm(self.goal - self.at) < 2:
+            self.goal = self._somewhere(draw)
+        self.heading, self.wheels, self.bump = draw(-np.pi, np.pi), np.zeros(2), 0.0
+
+    def move(self, action: Array) -> None:
+        self.wheels = 0.4 * self.wheels + 0.6 * action + 0.02 * self.np_random.normal(size=2)
+        left, right = self.wheels
+        self.heading += 0.3 * (right - left)
+        at = self.at + 0.25 * (left + right) * unit(self.heading)
+        self.bump = float(not self._is_free(at, self.size))
+        if self.bump:
+            self.wheels = np.zeros(2)
+        else:
+            self.at = at
+
+    def observe(self) -> Array:
+        cosine, sine = unit(self.heading)
+        return np.array([*self.wheels, sine, *self.at[::-1], self.bump, cosine, *self.middles, self.hall[0] - self.at[0]])
+
+    def achieved(self) -> Array:
+        return self.at.copy()
+
+    def is_over(self) -> bool:
+        return bool(self.is_met(self.at, self.goal))
+
+
+def _next_position(at: Any, goal: Any, middles: Any) -> Any:
+    """Return the next corner of a shortest path among the corners of the racks."""
+    corners = [
+        (x, y + s * 2.6) for (a, b), y in zip(RACKS, middles, strict=True) for x in (a - 0.6, b + 0.6) for s in (-1, 1)
+    ]
+    points = np.array([goal, *corners, at])
+    steps = np.linspace(0, 1, 60)[:, None, None, None]
+    line = points[:, None] * (1 - steps) + points * steps
+    cost = np.linalg.norm(points[:, None] - points, axis=-1)
+    for (left, right), middle in zip(RACKS, middles, strict=True):
+        inside = (line[..., 0] > left - 0.4) & (line[..., 0] < right + 0.4) & (np.abs(line[..., 1] - middle) < 2.4)
+        cost = cost + 100 * inside.mean(0)
+    best = cost[:, 0].copy()
+    for _ in points:
+        best = (cost + best).min(1)
+        best[0] = 0
+    return points[int(np.argmin((cost[-1] + best)[:-1]))]
+
+
+def cart_script() -> Any:
+    def act(observation: Any) -> Any:
+        seen = observation["observation"]
+        at, heading = seen[[4, 3]], np.arctan2(seen[2], seen[6])
+        way = _next_position(at, observation["desired_goal"], seen[7:9]) - at
+        turn = (np.arctan2(way[1], way[0]) - heading + np.pi) % (2 * np.pi) - np.pi
+        drive = 0.9 * max(0.0, np.cos(turn)) ** 3 if not seen[5] else -0.3
+        turn = np.clip(1.2 * turn, -1, 1)
+        return np.clip([drive - turn, drive + turn], -1, 1).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("PointInU-v0", "obstacles", "open", PointInU, 60, lambda: walk_around),
     Task("ArmAndPost-v0", "obstacles", "open", ArmAndPost, 60, plan_arm),
     Task("KiwiRooms-v0", "obstacles", "open", KiwiRooms, 100, lambda: drive_through),
+    Task("RackCart-v0", "obstacles", "open", RackCart, 80, cart_script),
 )
