@@ -10,20 +10,17 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ..options.settings import ResetMode
 from ..records import OBSERVATION_KEYS, Array
 from ..records.reward_scale import GuardedReward
 from ..task_structure.symmetries import SymmetryGroup
 from .goal_functions import read_success
 from .probe import MAX_STEPS, SEEDS, Probe, is_close
-from .random_play import Environment, describe_failure, play
-from .resets import COMPARED_SEEDS, LARGEST_GAP, compare_resets
+from .random_play import play
+from .reset_rule import Answer, check_resets, listed
 
 TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
-MOST_LISTED = 10  # values in a sentence
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
-Answer = tuple[str, str]  # a level, and a sentence that names its evidence
 
 
 def check_spaces(probe: Probe) -> Answer:
@@ -41,7 +38,7 @@ def check_action_bounds(probe: Probe) -> Answer:
     action = probe.spec.action
     if action.is_bounded:
         ranges = dict.fromkeys(f"{low:g} to {high:g}" for low, high in zip(action.low, action.high, strict=True))
-        return "ok", _listed(list(ranges))
+        return "ok", listed(list(ranges))
     return "error", "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
 
 
@@ -242,61 +239,6 @@ def check_termination(probe: Probe) -> Answer:
     return "ok", f"{seen}; relabelled successes do too{', and other endings stay' if n_others else ''}"
 
 
-def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mode: ResetMode = "exact") -> Answer:
-    """A reset with a seed should lead to the same episode.
-
-    make: returns another environment; None: none can be made. mode: "reuse": near to the same is enough.
-    """
-    if probe.resets_are_exact:
-        return "ok", f"a reset with the same seed leads to the same {len(probe.replay)} steps, bit by bit"
-    first, again = (
-        dict[str, Any](each.observations, reward=[0.0, *each.rewards]) for each in (probe.random[0], probe.replay)
-    )
-    found = f"after a reset with the same seed, the same actions lead to other values: {_differences(first, again)}"
-    fix = "let reset set all that an earlier episode may have changed, also in the simulator, as MuJoCo's qacc_warmstart"
-    if make is None:
-        return "warning", f"{found}. Draw random numbers with self.np_random, and {fix}"
-    try:
-        compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
-    except Exception as problem:
-        return "error", (
-            f"{found}. With another environment of its kind in the same process it fails ({describe_failure(problem)}). "
-            f"They may share a simulator, as in PyBullet without physicsClientId. Give each its own"
-        )
-    if mode == "exact" and not compared.new_are_equal:
-        return "warning", (
-            f"{found}. The environment is made again for each episode, which takes {compared.make_seconds:.2g} s, but two "
-            f"new ones with the same seed differ too. Draw random numbers with self.np_random, not with np.random or random"
-        )
-    if mode == "exact":
-        n_steps = probe.spec.max_episode_steps or len(probe.random[0])
-        price = f"making it takes {compared.make_seconds:.2g} s, simulating it {compared.step_seconds * n_steps:.2g} s"
-        reuse = ". --reset-mode reuse resets one environment" if compared.is_similar else ""
-        return "warning", f"{found}. The environment is made again for each episode: {price}{reuse}. To avoid this, {fix}"
-    if compared.is_similar:
-        shared = "One environment is reset for all episodes, so the same bytes are not promised"
-        return "warning", f"{found}, but {compared}. {shared}"
-    return "error", (
-        f"reset_mode='reuse' expects the first observations of a new environment within {LARGEST_GAP:.0%} of the standard "
-        f"deviation of each column, but {compared}. Leave out reset_mode, or {fix}"
-    )
-
-
-def _differences(first: Mapping[str, Any], again: Mapping[str, Any]) -> str:
-    """Return by how much each part of two episodes differs, and where first."""
-    n_rows = min(len(first["reward"]), len(again["reward"]))
-    gaps = {
-        key: np.abs(np.subtract(first[key][:n_rows], again[key][:n_rows], dtype=float)).reshape(n_rows, -1) for key in first
-    }
-    if not (differing := {key: gap for key, gap in gaps.items() if gap.any()}):
-        return "the number of steps"
-    sizes = ", ".join(f"{key} by up to {gap.max():g}" for key, gap in differing.items())
-    key, gap = min(differing.items(), key=lambda item: int(item[1].any(1).argmax()))
-    step = int(gap.any(1).argmax())
-    columns = f", columns {_listed(np.flatnonzero(gap[step]).tolist())}" if gap.shape[1] > 1 else ""
-    return f"{sizes}, first at step {step} in {key}{columns}"
-
-
 def check_goal_columns(probe: Probe) -> Answer:
     """The observation should not depend on the desired goal, because relabelling changes the goal only."""
     columns = probe.goal_columns
@@ -310,7 +252,7 @@ def check_goal_columns(probe: Probe) -> Answer:
     fix = "`train` and HER hide them from the networks" if probe.hideable_columns else "Leave them out"
     return (
         "warning",
-        f"columns {_listed(columns)} change with the desired goal, but relabelling does not change them. {fix}",
+        f"columns {listed(columns)} change with the desired goal, but relabelling does not change them. {fix}",
     )
 
 
@@ -325,11 +267,6 @@ def _has_one_goal(probe: Probe) -> bool:
     """Return whether each reset drew the same desired goal."""
     goals = [episode.observations["desired_goal"][0] for episode in (*probe.random, *probe.starts)]
     return all(np.array_equal(goals[0], goal) for goal in goals)
-
-
-def _listed(values: Sequence[object]) -> str:
-    """Return the first values with commas."""
-    return ", ".join([*map(str, values[:MOST_LISTED]), *["..."][: len(values) > MOST_LISTED]])
 
 
 def check_desired_goal(probe: Probe) -> Answer:

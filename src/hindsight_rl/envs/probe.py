@@ -1,19 +1,18 @@
-"""Play an environment once, within a fixed budget of steps, to see what the checks and the options of a run need."""
+"""Play an environment once, within a fixed budget of steps, to see what the checks need."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InputError
-from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from ..records.statistics import FLOAT32_ROUNDING, LARGEST_GOAL, are_noisy_copies
 from ..task_structure.categories import Categories
+from .goal_columns import columns_with_goals
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .goal_setters import GoalSetter, find_goal_setters
 from .random_play import Environment, RandomEpisode, play, play_actions
@@ -27,30 +26,6 @@ MOST_REPEATS = 10  # of an action during the search, so that the environment mov
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
-FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns may equal it by chance
-COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
-
-
-@dataclass(frozen=True)
-class EnvironmentFacts:
-    """What was found out about an environment.
-
-    terminates_on_success: None: no success was seen, or some successes ended their episode and others did not.
-    exact_resets: whether a reset with the same seed gives the same observations.
-    reward_range: the two values of the reward; infinite if it has others, also where `read_spec` saw two.
-    proposed: options of every run and buffer that follow from what was seen.
-    """
-
-    terminates_on_success: bool | None
-    exact_resets: bool
-    reward_range: tuple[float, float]
-    proposed: tuple[Choice, ...]
-
-    def choices(self, can_remake: bool = False) -> list[Choice]:
-        """Return the options of a run that follow from the facts. can_remake: whether new environments can be made."""
-        why = f"a reset {'equals' if self.exact_resets else 'does not equal'} a new environment"
-        remake = [Choice("remake_environment", not self.exact_resets, why)] if can_remake else []
-        return [*self.proposed, *remake]
 
 
 class Probe:
@@ -270,99 +245,8 @@ class Probe:
         """Whether the replay equals the first episode, bit by bit."""
         return self.random[0].to_bytes()[: len(self.replay) + 1] == self.replay.to_bytes()
 
-    def facts(self) -> EnvironmentFacts:
-        """Return what was found out, and the options that follow."""
-        reward_range = self.spec.reward_low, self.spec.reward_high
-        return EnvironmentFacts(self.terminates_on_success, self.resets_are_exact, reward_range, tuple(self._choices()))
-
-    def _choices(self) -> Iterator[Choice]:
-        if self.reward.needs_float64:
-            yield Choice("dtype", "float64", "compute_reward fails for goals that were rounded to float32")
-        elif self.spec.goal.dtype == "float64":
-            goals = np.concatenate([goals for episode in self.random for goals in episode.goals()[:2]])
-            largest, extent = np.abs(goals).max(), np.ptp(goals, axis=0).max()
-            if largest > LARGEST_GOAL * extent:
-                too_coarse = f"goals of up to {largest:g} lie {extent:g} apart, so float32 is too coarse"
-                yield Choice("dtype", "float64", too_coarse)
-        shows_success = np.isfinite(self.spec.reward_high) or self.success is not None
-        if self.terminates_on_success and not self.has_right_termination and shows_success:
-            yield Choice("relabel_terminated", "success", "successes end their episode, and so do relabelled ones")
-        elif self.terminates_on_success is False and self.has_right_termination is False:
-            yield Choice("relabel_terminated", "keep", "successes do not end their episode, nor do relabelled ones")
-        if self.has_extra_reward:
-            n_steps = len(self.other_rewards)
-            yield Choice("extra_reward", True, f"in {n_steps} steps the reward has a part that compute_reward leaves out")
-        if keys := tuple(self.info_keys):
-            yield Choice("info_keys", keys, "the functions of the environment read these entries of info")
-        if texts := self.categories:
-            yield Choice("categories", texts, f"they hold whole numbers in {len(self.rewards)} steps, as the goals do")
-        if dimensions := dimensions_not_shown([*self.episodes, *self.starts]):
-            is_all = len(dimensions) == self.spec.goal.size
-            key = "achieved_goal" if is_all else f"achieved_goal[{','.join(map(str, dimensions))}]"
-            yield Choice("observation_keys", (key,), f"no column of the observation shows {key}")
-        if columns := self.hideable_columns:
-            why = "these columns change with the desired goal, and relabelling keeps them"
-            yield Choice("hidden_observation", columns, why)
-
 
 def is_close(first: Array, second: Array) -> Array:
     """Return which of two arrays of rewards are equal up to rounding, beside the size of all of them."""
     size = max(float(np.abs(first).max(initial=0.0)), float(np.abs(second).max(initial=0.0)))
     return np.isclose(first, second, rtol=1e-5, atol=1e-6 * size)
-
-
-def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
-    """Return the dimensions of the achieved goal that no column of the observation shows in every step.
-
-    A column shows one if it is its copy, up to little noise. None are returned if a column shows one in other units: the
-    units of others follow from it. Empty for observations and goals that are not flat arrays of floats.
-    """
-    seen, achieved = (
-        np.concatenate([episode.observations[key] for episode in episodes]) for key in ("observation", "achieved_goal")
-    )
-    if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved)):
-        return ()
-    errors = np.array([np.square(seen.astype(np.float64) - values[:, None]).mean(0).min() for values in achieved.T])
-    is_equal = errors <= np.square(FLOAT32_ROUNDING * np.abs(achieved).max(0))
-    missing = np.flatnonzero(~(is_equal | are_noisy_copies(errors, achieved.var(0)))).tolist()
-    in_other_units = any(np.ptp(achieved[:, k]) > 0 and _are_copies(seen, achieved[:, k]).any() for k in missing)
-    return () if in_other_units else tuple(missing)
-
-
-def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tuple[int, ...]:
-    """Return the columns that hold a dimension of the desired goal, or its difference to the achieved goal, in every step.
-
-    They equal it, or they are its copy with another scale and offset. Only dimensions that differ between episodes count. A
-    column that always equals the achieved goal too is not one of the goal: an object may rest at its goal. Dimensions with
-    few different values, such as those of a goal of zeros and ones, are often equalled by chance: they count if columns
-    hold all that differ.
-    Empty for observations and goals that are not flat arrays of floats.
-    episodes: the observations of each.
-    """
-    seen, achieved, desired = (
-        np.concatenate([episode[key] for episode in episodes]) for key in ("observation", "achieved_goal", "desired_goal")
-    )
-    if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved, desired)):
-        return ()
-    dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)
-    goals = np.stack([episode["desired_goal"][0] for episode in episodes])
-    has_many_values, holding = list[bool](), list[Array]()  # of each dimension that differs
-    for k, n_values in enumerate(len(np.unique(column)) for column in goals.T):
-        goal, gap = desired[:, k], (desired - achieved)[:, k]
-        if n_values == 1 or np.abs(gap).max() <= COPY_RTOL * np.ptp(goal):
-            continue
-        equal = (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
-        has_many_values.append(n_values >= FEWEST_GOALS)
-        holding.append(equal | _are_copies(seen, goal) if has_many_values[-1] else equal)
-    if not holding:
-        return ()
-    counts = np.array(has_many_values) | all(columns.any() for columns in holding)
-    return tuple(np.flatnonzero(np.stack(holding)[counts].any(0)).tolist())
-
-
-def _are_copies(columns: Array, values: Array) -> Array:
-    """Return which columns, (T, n), are `values`, (T,), with another scale and offset. Constant ones are not."""
-    values, columns = (part.astype(np.float64) - part.mean(0, np.float64) for part in (values, columns))
-    scale = values @ columns / (values @ values)
-    error, size = np.abs(values[:, None] * scale - columns).max(0), np.ptp(columns, axis=0)
-    return np.asarray((error <= COPY_RTOL * size) & (size > 0))
