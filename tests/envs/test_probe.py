@@ -7,7 +7,7 @@ from line_env import Line
 
 from hindsight_rl.envs.goal_env import read_spec
 from hindsight_rl.envs.goal_setters import find_goal_setters
-from hindsight_rl.envs.probe import SEEDS, Probe
+from hindsight_rl.envs.probe import SEEDS, STEPS_AFTER_SUCCESS, Probe
 
 
 class Shown(Line):
@@ -33,6 +33,23 @@ def test_an_attribute_that_rewards_do_not_follow_does_not_set_the_goal():
     probe = Probe(Shown(), read_spec(Shown()))
     assert probe.goal_setter is None
     assert not len(probe.other_rewards)
+
+
+def test_an_episode_with_a_success_is_played_again_up_to_its_success():
+    env = Line()
+    probe = Probe(env, read_spec(env))
+    assert len(probe.replay_after_success) == STEPS_AFTER_SUCCESS
+    assert probe.play_success()
+    assert env.info(env.observe())["is_success"]
+
+
+def test_without_a_success_none_is_played_again():
+    env = Line()
+    env.step = lambda action: (*Line.step(env, action)[:4], {"is_success": False})
+    probe = Probe(env, read_spec(env))
+    assert not probe.play_success()
+    assert probe.replay_after_success is None
+    assert probe.resets_are_exact
 
 
 class Holding(Line):

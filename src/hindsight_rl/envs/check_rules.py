@@ -151,11 +151,17 @@ def check_reward_inputs(probe: Probe) -> Answer:
     highest = probe.spec.reward_high
     same = probe.reward(achieved, achieved.copy(), info)
     success, rewards = probe.is_success, probe.rewards
-    if 0 < success.sum() < len(success):
+    has_both = 0 < success.sum() < len(success)
+    if has_both and rewards[success].max() < rewards[~success].min():
+        return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
+    if np.isfinite(highest) and (same != highest).any():
+        return "error", (
+            f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
+            f"must use the desired_goal that it is given, not the environment's own"
+        )
+    if has_both:
         computed = probe.values(probe.reward)
         best, least = computed[success].max(), computed[~success].min()
-        if rewards[success].max() < rewards[~success].min():
-            return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
         success_ends = probe.terminates_on_success and (probe.success or probe.has_right_termination)
         if best <= least and not success_ends:  # with -1 for every step, a known end is enough to learn from
             return "error", (
@@ -163,11 +169,6 @@ def check_reward_inputs(probe: Probe) -> Answer:
                 f"{(~success).sum()} steps, so no relabelled goal is a success. Return a higher reward for a goal that is "
                 f"achieved, such as 0 instead of -1"
             )
-    if np.isfinite(highest) and (same != highest).any():
-        return "error", (
-            f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
-            f"must use the desired_goal that it is given, not the environment's own"
-        )
     others = np.stack([probe.reward(achieved, goal, info) for goal in (desired, np.roll(achieved, 1, axis=0))])
     if (is_worse := (others > same) & ~is_close(others, same)).any():
         goal, i = np.argwhere(is_worse)[0]
@@ -243,7 +244,7 @@ def check_goal_columns(probe: Probe) -> Answer:
     """The observation should not depend on the desired goal, because relabelling changes the goal only."""
     columns = probe.goal_columns
     if columns is None:
-        why_not_seen = "the achieved goal changes with it" if probe.resets_are_exact else "resets are not exact"
+        why_not_seen = "the achieved goal changes with it" if probe.equals_first(probe.replay) else "resets are not exact"
         why = why_not_seen if probe.goal_setter else _why_not_set(probe)
         hidden = "whether one changes with it in another way does not show"
         return "not seen", f"no column holds the desired goal; {hidden}, since {why}"

@@ -20,6 +20,7 @@ from .random_play import Environment, RandomEpisode, play, play_actions
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
 MAX_STEPS = 150  # of each of them
 REPLAYED_STEPS = 50  # of the first one, played again
+STEPS_AFTER_SUCCESS = 5  # of the first one, played again directly after a success
 SEARCH_STEPS, SEARCH_EPISODES = 500, 50  # to search for a success, if set goals do not show one
 START_SEEDS = range(101, 107)  # of episodes that are only started
 MOST_REPEATS = 10  # of an action during the search, so that the environment moves farther
@@ -37,19 +38,25 @@ class Probe:
     recomputes_rewards: the rewards of steps are those of compute_reward, whatever `step` returns.
     step_rewards: the reward that `step` returned at each step of all episodes.
     random: episodes of random actions. replay: the first steps of the first one, played again.
+    replay_after_success: fewer of its first steps, played again directly after a success; None: the replay differs already,
+        or no success comes early in an episode.
     reward, terminated, success: the functions of N goals. reward_fault, terminated_fault, success_fault: what is wrong with
         the environment's own.
     goal_setter: how goals were set in the search for a success; None: they cannot be set.
-    search: the episodes of that search. starts: episodes without a step, which show more goals if none can be set.
+    search: the episodes of that search. with_set_goal: those of them whose goal was set.
+    starts: episodes without a step, which show more goals if none can be set.
     Raises GoalEnvError if the environment fails, or if its reward cannot be used.
     """
 
     def __init__(self, env: Environment, spec: GoalSpec, recomputes_rewards: bool = False) -> None:
         self.env, self.spec, self.recomputes_rewards = env, spec, recomputes_rewards
         samples = sample_goals(env)
-        self.random = [play(env, seed, MAX_STEPS) for seed in SEEDS]
+        # one more reset before the second episode: what earlier resets leave may differ at every second one
+        first, _, second = (play(env, *each) for each in ((SEEDS[0], MAX_STEPS), (SEEDS[1], 0), (SEEDS[1], MAX_STEPS)))
+        self.random = [first, second]
         self.replay = play(env, SEEDS[0], REPLAYED_STEPS)
         self.search: list[RandomEpisode] = []
+        self.with_set_goal: list[RandomEpisode] = []
         self.starts: list[RandomEpisode] = []
         self.reward, self.reward_fault = find_reward(env, samples)
         self.terminated, self.terminated_fault = find_flag(env, samples, "terminated")
@@ -58,8 +65,11 @@ class Probe:
         self.goal_setter: GoalSetter | None = None
         self._search_success()
         self._correct_reward_range()
+        self.replay_after_success: RandomEpisode | None = None
+        if self.equals_first(self.replay) and self.play_success():
+            self.replay_after_success = play(env, SEEDS[0], STEPS_AFTER_SUCCESS)
         self.step_rewards = self.rewards
-        for episode in (*self.episodes, self.replay) if recomputes_rewards else ():
+        for episode in (*self.episodes, *self.replays) if recomputes_rewards else ():
             episode.rewards[:] = self.reward(*episode.goals()).tolist()
 
     def _correct_reward_range(self) -> None:
@@ -79,7 +89,8 @@ class Probe:
             base = max(self.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
             with_set_goal = self._episodes_with_set_goal(setter, base)
             if self._rewards_follow(base, with_set_goal):
-                self.goal_setter, self.search = setter, [*self.search, *with_set_goal]
+                self.goal_setter, self.with_set_goal = setter, with_set_goal
+                self.search += with_set_goal
                 break
         else:
             self.starts = [play(self.env, seed, 0) for seed in START_SEEDS]
@@ -98,6 +109,20 @@ class Probe:
         starts = [functools.partial(setter.start, base.seed, goal) for goal in goals]
         lengths = [target + 1 + STEPS_AFTER for target in targets]
         return [play_actions(self.env, base.seed, base.actions[:n], s) for n, s in zip(lengths, starts, strict=True)]
+
+    def play_success(self) -> bool:
+        """Play the episode with the earliest success again, up to its success. Return whether there is one."""
+        ends = np.cumsum([len(each) for each in self.episodes])
+        successes = zip(self.episodes, np.split(self.is_success, ends[:-1]), strict=True)
+        found = [(int(flags.argmax()), episode) for episode, flags in successes if flags[:REPLAYED_STEPS].any()]
+        if not found:
+            return False
+        step, episode = min(found, key=lambda each: each[0])
+        start = None
+        if self.goal_setter and episode in self.with_set_goal:
+            start = functools.partial(self.goal_setter.start, episode.seed, episode.observations["desired_goal"][0])
+        play_actions(self.env, episode.seed, episode.actions[: step + 1], start)
+        return True
 
     def _rewards_follow(self, base: RandomEpisode, with_set_goal: Sequence[RandomEpisode]) -> bool:
         """Return whether set goals change rewards of `step`, if they change those of compute_reward.
@@ -218,7 +243,7 @@ class Probe:
 
     def _columns_that_change(self) -> tuple[int, ...] | None:
         """Return the columns that change if another goal is set; None if that cannot be tried."""
-        if self.goal_setter is None or not self.resets_are_exact:
+        if self.goal_setter is None or not self.equals_first(self.replay):
             return None
         goals = [episode.observations["desired_goal"][0] for episode in self.random]
         starts = [functools.partial(self.goal_setter.start, SEARCH_SEED, goal) for goal in goals]
@@ -241,9 +266,18 @@ class Probe:
         return () if seen == declared else seen.texts()
 
     @property
+    def replays(self) -> list[RandomEpisode]:
+        """The first steps of the first episode, played again."""
+        return [self.replay, *filter(None, [self.replay_after_success])]
+
+    def equals_first(self, replay: RandomEpisode) -> bool:
+        """Return whether a replay equals the first steps of the first episode, bit by bit."""
+        return self.random[0].to_bytes()[: len(replay) + 1] == replay.to_bytes()
+
+    @property
     def resets_are_exact(self) -> bool:
-        """Whether the replay equals the first episode, bit by bit."""
-        return self.random[0].to_bytes()[: len(self.replay) + 1] == self.replay.to_bytes()
+        """Whether each replay equals the first episode, bit by bit."""
+        return all(map(self.equals_first, self.replays))
 
 
 def is_close(first: Array, second: Array) -> Array:

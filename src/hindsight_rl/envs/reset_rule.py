@@ -23,15 +23,17 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
     """
     if probe.resets_are_exact:
         return "ok", f"a reset with the same seed leads to the same {len(probe.replay)} steps, bit by bit"
-    first, again = (
-        dict[str, Any](each.observations, reward=[0.0, *each.rewards]) for each in (probe.random[0], probe.replay)
-    )
-    found = f"after a reset with the same seed, the same actions lead to other values: {_differences(first, again)}"
+    follows_success = probe.replay_after_success is not None
+    replay = probe.replay_after_success or probe.replay
+    first, again = (dict[str, Any](each.observations, reward=[0.0, *each.rewards]) for each in (probe.random[0], replay))
+    after = "a success and a reset with the same seed" if follows_success else "a reset with the same seed"
+    found = f"after {after}, the same actions lead to other values: {_differences(first, again)}"
     fix = "let reset set all that an earlier episode may have changed, also in the simulator, as MuJoCo's qacc_warmstart"
     if make is None:
         return "warning", f"{found}. Draw random numbers with self.np_random, and {fix}"
     try:
-        compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
+        seeds = COMPARED_SEEDS[: 1 if mode == "exact" else None]
+        compared = compare_resets(probe.env, make, seeds, probe.play_success if follows_success else None)
     except Exception as problem:
         return "error", (
             f"{found}. With another environment of its kind in the same process it fails ({describe_failure(problem)}). "
