@@ -271,7 +271,13 @@ def _has_one_goal(probe: Probe) -> bool:
 
 
 def check_desired_goal(probe: Probe) -> Answer:
-    """The desired goal may change within an episode, but usually does not."""
+    """The desired goal must not take part in the dynamics. It may change within an episode, but usually does not."""
+    if effect := probe.goal_effect:
+        return "warning", (
+            f"with another desired goal, the same actions lead elsewhere: within {effect.n_steps} steps, achieved goals "
+            f"differ by up to {effect.gap:.2g} and change by up to {effect.extent:.2g}. Relabelling only changes the goal, "
+            f"so its transitions are wrong. Let step ignore the desired goal, or train with --n-sampled-goal 0"
+        )
     for episode in probe.random:
         goals = episode.observations["desired_goal"]
         changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..options.settings import Choice
+from ..records import OBSERVATION_KEYS
 from ..records.statistics import LARGEST_GOAL
+from ..task_structure.categories import Categories
 from .goal_columns import dimensions_not_shown
 from .probe import Probe
 
@@ -60,7 +62,7 @@ def _choices(probe: Probe) -> Iterator[Choice]:
         yield Choice("extra_reward", True, f"in {n_steps} steps the reward has a part that compute_reward leaves out")
     if keys := tuple(probe.info_keys):
         yield Choice("info_keys", keys, "the functions of the environment read these entries of info")
-    if texts := probe.categories:
+    if texts := _categories(probe):
         yield Choice("categories", texts, f"they hold whole numbers in {len(probe.rewards)} steps, as the goals do")
     if dimensions := dimensions_not_shown([*probe.episodes, *probe.starts]):
         is_all = len(dimensions) == probe.spec.goal.size
@@ -69,3 +71,11 @@ def _choices(probe: Probe) -> Iterator[Choice]:
     if columns := probe.hideable_columns:
         why = "these columns change with the desired goal, and relabelling keeps them"
         yield Choice("hidden_observation", columns, why)
+
+
+def _categories(probe: Probe) -> tuple[str, ...]:
+    """Return the columns with categories, as texts, if some are not declared by the spaces; none otherwise."""
+    rows = {key: np.concatenate([each.observations[key] for each in probe.episodes]) for key in OBSERVATION_KEYS}
+    goals = np.concatenate([rows["achieved_goal"], rows["desired_goal"]])
+    declared, seen = Categories.of_spaces(probe.spec), Categories.of_steps(probe.spec, rows["observation"], goals)
+    return () if seen == declared else seen.texts()

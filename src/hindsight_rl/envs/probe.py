@@ -11,10 +11,11 @@ import numpy as np
 
 from ..errors import InputError
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from ..task_structure.categories import Categories
 from .goal_columns import columns_with_goals
+from .goal_effect import GoalEffect, find_goal_effect
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .goal_setters import GoalSetter, find_goal_setters
+from .info_entries import find_entries
 from .random_play import Environment, RandomEpisode, play, play_actions
 
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
@@ -211,23 +212,13 @@ class Probe:
 
     @functools.cached_property
     def info_keys(self) -> dict[str, bool]:
-        """The entries of info that a function reads, and whether one fails or returns another value without the entry.
+        """The entries of info that a function reads, and whether one needs it; see `find_entries`."""
+        return find_entries(filter(None, (self.reward, self.terminated, self.success)), *self.random[0].goals())
 
-        Some entries change a value so rarely that it is not seen.
-        """
-        achieved, desired, info = self.random[0].goals()
-        first = achieved[:1], desired[:1], {key: values[:1] for key, values in info.items()}
-        found: dict[str, bool] = {}
-        for function in filter(None, (self.reward, self.terminated, self.success)):
-            read, values = function.entries_read(*first), function(achieved, desired, info)
-            for key in info:
-                is_needed = True
-                with contextlib.suppress(Exception):
-                    others = {name: column for name, column in info.items() if name != key}
-                    is_needed = not np.array_equal(values, function(achieved, desired, others))
-                if is_needed or key in read:
-                    found[key] = found.get(key, False) or is_needed
-        return {key: found[key] for key in info if key in found}
+    @functools.cached_property
+    def goal_effect(self) -> GoalEffect | None:
+        """The effect of the desired goal on achieved goals; None if there is none, or if resets would hide it."""
+        return find_goal_effect(self.with_set_goal) if self.equals_first(self.replay) else None
 
     @functools.cached_property
     def goal_columns(self) -> tuple[int, ...] | None:
@@ -243,7 +234,7 @@ class Probe:
 
     def _columns_that_change(self) -> tuple[int, ...] | None:
         """Return the columns that change if another goal is set; None if that cannot be tried."""
-        if self.goal_setter is None or not self.equals_first(self.replay):
+        if self.goal_setter is None or not self.equals_first(self.replay) or self.goal_effect:
             return None
         goals = [episode.observations["desired_goal"][0] for episode in self.random]
         starts = [functools.partial(self.goal_setter.start, SEARCH_SEED, goal) for goal in goals]
@@ -256,14 +247,6 @@ class Probe:
         """The goal columns to hide: none if the observation is no flat array of floats, or has no others."""
         part, columns = self.spec.observation, self.goal_columns or ()
         return columns if len(part.shape) == 1 and part.dtype.startswith("float") and len(columns) < part.size else ()
-
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The columns with categories, as texts, if some are not declared by the spaces; none otherwise."""
-        rows = {key: np.concatenate([each.observations[key] for each in self.episodes]) for key in OBSERVATION_KEYS}
-        goals = np.concatenate([rows["achieved_goal"], rows["desired_goal"]])
-        declared, seen = Categories.of_spaces(self.spec), Categories.of_steps(self.spec, rows["observation"], goals)
-        return () if seen == declared else seen.texts()
 
     @property
     def replays(self) -> list[RandomEpisode]:
