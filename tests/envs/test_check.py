@@ -234,7 +234,12 @@ def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
             "error",
             "must use the desired_goal",
         ),
-        (changed(info=lambda self, o: {"won": True}), "success", "error", r"step 1 with seed 1 .* only \['won'\]"),
+        (
+            changed(info=lambda self, o: {"won": True}),
+            "success",
+            "error",
+            r"step 1 with seed 1 .* only \['won'\]\. Let step set .*'is_success'\] to True where compute_reward returns 0",
+        ),
         (changed(info=lambda self, o: {"success": True}), "success", "warning", "disagree in"),
         (TerminatingOneByOne(), "termination", "warning", "called for each"),
         (
@@ -316,6 +321,26 @@ def test_one_reward_for_all_steps_is_enough_only_if_a_function_ends_relabelled_s
         compute_reward=lambda self, a, d, info: -np.ones(a.shape[:-1]),
     )
     assert finding(env, "reward inputs")[0] == level
+
+
+class Unreported(Terminating):
+    """Success is not reported. A step that misses the goal has the reward 0, and a success the reward 100."""
+
+    def info(self, observation):
+        return {}
+
+    def reward(self, observation, info):
+        return 100 * (1 + super().reward(observation, info))
+
+
+def test_without_a_reported_success_compute_reward_shows_it():
+    findings = {each.name: each for each in check_goal_env(Unreported()).findings}
+    n_rewards = findings["reward values"].sentence.split(" of ")[1].split()[0]
+    assert findings["reward values"].level == "error"
+    assert_matches(f"{n_rewards} of {n_rewards} steps differ, by up to 100", findings["reward values"].sentence)
+    assert findings["reward inputs"].level == "ok"
+    assert findings["termination"].level == "ok"
+    assert_matches(r"^([1-9]) of \1 successes and 0 other steps", findings["termination"].sentence)
 
 
 def test_the_goals_that_the_reward_was_tried_with_are_counted():

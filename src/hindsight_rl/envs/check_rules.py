@@ -205,7 +205,14 @@ def check_success(probe: Probe) -> Answer:
     success = [read_success(info) for info in infos]
     if None in success:
         i = success.index(None)
-        return "error", f"the info of {probe.step_name(i)} needs is_success or success, but has only {sorted(infos[i])}"
+        where = (
+            f" where compute_reward returns {highest:g}" if np.isfinite(highest) else " if the goal is achieved, else False"
+        )
+        fix = f"Let step set info['is_success'] to True{where}"
+        return (
+            "error",
+            f"the info of {probe.step_name(i)} needs is_success or success, but has only {sorted(infos[i])}. {fix}",
+        )
     if probe.success_fault:
         return "warning", probe.success_fault
     if probe.success and (n_other := int((probe.values(probe.success) != np.asarray(success)).sum())):

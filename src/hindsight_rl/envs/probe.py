@@ -154,12 +154,17 @@ class Probe:
 
     @property
     def is_success(self) -> Array:
-        """Whether each step of all episodes is a success: by its info, else by the highest reward."""
-        success = self.rewards == self.spec.reward_high
+        """Whether each step of all episodes is a success: by its info, else by the highest reward of compute_reward."""
+        reported: list[bool | None] = [None] * len(self.rewards)
         with contextlib.suppress(InputError):  # the check of success reports it
             reported = [read_success(info) for episode in self.episodes for info in episode.infos]
-            success = np.array([s if r is None else r for s, r in zip(success, reported, strict=True)])
-        return np.asarray(success)
+        if None not in reported:
+            return np.array(reported, np.bool_)
+        rewards = self.rewards
+        with contextlib.suppress(Exception):  # the check of the reward values reports it
+            rewards = self.values(self.reward)
+        is_highest = (rewards == self.spec.reward_high).tolist()
+        return np.array([h if r is None else r for h, r in zip(is_highest, reported, strict=True)], np.bool_)
 
     def values(self, function: GoalFunction, shift: int = 0) -> Array:
         """Return a function's value for the goals of each step. shift: as for `RandomEpisode.goals`."""
