@@ -188,6 +188,10 @@ def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
     assert "add it to relabelled rewards too" in sentence
 
 
+def fined(self, observation, info):
+    return Line.reward(self, observation, info) - 5 * (self.steps == 3)
+
+
 @pytest.mark.parametrize(
     ("env", "name", "level", "sentence"),
     [
@@ -263,11 +267,27 @@ def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
         (
             changed(terminates=lambda self, o: self.steps == 3),
             "termination",
-            "ok",
-            r"0 of \d+ successes and [1-9] other steps ended their episode",
+            "warning",
+            r"0 of \d+ successes and [1-9] other steps ended their episode\. .* to fail early has a higher return",
         ),
         (
-            changed(Terminating, terminates=lambda self, o: Terminating.terminates(self, o) or self.steps == 3),
+            changed(terminates=lambda self, o: self.steps == 3, reward=fined),
+            "termination",
+            "ok",
+            r"0 of \d+ successes and [1-9] other steps ended their episode$",
+        ),
+        (
+            changed(
+                terminates=lambda self, o: self.steps == 3, compute_reward=lambda self, a, d, info: -np.abs(a - d)[..., 0]
+            ),
+            "termination",
+            "ok",
+            r"0 of \d+ successes and [1-9] other steps ended their episode$",
+        ),
+        (
+            changed(
+                Terminating, terminates=lambda self, o: Terminating.terminates(self, o) or self.steps == 3, reward=fined
+            ),
             "termination",
             "ok",
             "relabelled successes do too, and other endings stay",
@@ -372,6 +392,20 @@ def test_an_environment_that_ends_by_itself_needs_no_time_limit():
     level, sentence = finding(changed(max_steps=np.inf, terminates=lambda self, o: self.steps == 12), "time limit")
     assert level == "warning"
     assert_matches("none was found; an episode had 12 steps", sentence)
+
+
+@pytest.mark.parametrize(("seeds", "end"), [((), ""), ((2,), "; after 1 of 3 resets, the goal is achieved already")])
+def test_goals_that_are_achieved_at_the_reset_are_counted(seeds, end):
+    """The seeds of the episodes whose goal is not set are 1, 2 and 3."""
+
+    def reset(self, *, seed=None, options=None):
+        Line.reset(self, seed=seed)
+        self.place = float(self.goal[0]) + 2.0 * (seed not in seeds)
+        return self.observe(), {}
+
+    level, sentence = finding(changed(reset=reset), "success")
+    assert level == "ok"
+    assert sentence.endswith(f"with goals set by the attribute goal{end}")
 
 
 def test_a_goal_that_is_always_the_same_is_named():

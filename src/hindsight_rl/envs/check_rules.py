@@ -224,7 +224,19 @@ def check_success(probe: Probe) -> Answer:
     how = f"with goals set by {setter.name}" if setter else f"with random actions, since {_why_not_set(probe)}"
     n_success, n_episodes = sum(map(bool, success)), len(probe.episodes)
     seen = "ok" if n_success else "not seen"
-    return seen, f"{n_success} successes in {len(success)} steps of {n_episodes} episodes, {how}"
+    return seen, f"{n_success} successes in {len(success)} steps of {n_episodes} episodes, {how}{_already_achieved(probe)}"
+
+
+def _already_achieved(probe: Probe) -> str:
+    """Return how many resets have a desired goal that is achieved already, as the end of a sentence; "" if none has."""
+    episodes = [each for each in (*probe.random, *probe.search, *probe.starts) if each not in probe.with_set_goal]
+    achieved, desired = (np.stack([each.observations[key][0] for each in episodes]) for key in OBSERVATION_KEYS[1:])
+    try:
+        flags = probe.success(achieved, desired) if probe.success else probe.reward(achieved, desired)
+    except Exception:  # the function needs the info of a step
+        return ""
+    n_achieved = int((flags == (True if probe.success else probe.spec.reward_high)).sum())
+    return f"; after {n_achieved} of {len(episodes)} resets, the goal is achieved already" if n_achieved else ""
 
 
 def check_termination(probe: Probe) -> Answer:
@@ -236,6 +248,11 @@ def check_termination(probe: Probe) -> Answer:
         return "warning", f"{seen}. {probe.terminated_fault}"
     if probe.has_right_termination is False:
         return "warning", f"{seen}, but compute_terminated disagrees"
+    if n_others and _stops_costs(probe, terminated & ~success):
+        return "warning", (
+            f"{seen}. Steps without success have negative rewards, which such an ending stops: to fail early has a higher "
+            f"return than to go on. Subtract a penalty there, or return truncated=True instead of terminated=True"
+        )
     agrees = probe.has_right_termination and not n_others
     if agrees or not n_ended:
         return "ok" if n_success else "not seen", f"{seen}{', as compute_terminated says' if agrees else ''}"
@@ -275,6 +292,17 @@ def _has_one_goal(probe: Probe) -> bool:
     """Return whether each reset drew the same desired goal."""
     goals = [episode.observations["desired_goal"][0] for episode in (*probe.random, *probe.starts)]
     return all(np.array_equal(goals[0], goal) for goal in goals)
+
+
+def _stops_costs(probe: Probe, endings: Array) -> bool:
+    """Return whether steps without success have a negative reward, and some of those that end an episode have no lower one.
+
+    endings: of all steps, those without success that end their episode.
+    """
+    low = probe.spec.reward_low
+    if not np.isfinite(low) or low >= 0 or probe.spec.reward_high > 0:
+        return False
+    return bool(is_close(probe.rewards[endings], np.full(int(endings.sum()), low)).any())
 
 
 def check_desired_goal(probe: Probe) -> Answer:
