@@ -305,6 +305,12 @@ def fined(self, observation, info):
             "not clear which relabelled successes do",
         ),
         (
+            changed(terminates=lambda self, o: self.steps == 3 or (Terminating.terminates(self, o) and self.steps > 1)),
+            "termination",
+            "warning",
+            r"[1-9] of \d+ successes and [1-9] other steps ended .* not clear which relabelled successes do",
+        ),
+        (
             changed(reset=lambda self, *, seed=None, options=None: Line.reset(self, seed=None)),
             "seeded resets",
             "warning",

@@ -248,20 +248,31 @@ def check_termination(probe: Probe) -> Answer:
         return "warning", f"{seen}. {probe.terminated_fault}"
     if probe.has_right_termination is False:
         return "warning", f"{seen}, but compute_terminated disagrees"
+    agrees = probe.has_right_termination and not n_others
+    if 0 < n_ended < n_success and not agrees:
+        return "warning", f"{seen}, so it is not clear which relabelled successes do"
     if n_others and _stops_costs(probe, terminated & ~success):
         return "warning", (
             f"{seen}. Steps without success have negative rewards, which such an ending stops: to fail early has a higher "
             f"return than to go on. Subtract a penalty there, or return truncated=True instead of terminated=True"
         )
-    agrees = probe.has_right_termination and not n_others
     if agrees or not n_ended:
         return "ok" if n_success else "not seen", f"{seen}{', as compute_terminated says' if agrees else ''}"
-    if n_ended < n_success:
-        return "warning", f"{seen}, so it is not clear which relabelled successes do"
     if not np.isfinite(probe.spec.reward_high) and probe.terminated is None:
         rule = "`train` and HER find the least reward of a success in their episodes; other buffers need success_reward"
         return "ok", f"{seen}. {rule}"
     return "ok", f"{seen}; relabelled successes do too{', and other endings stay' if n_others else ''}"
+
+
+def _stops_costs(probe: Probe, endings: Array) -> bool:
+    """Return whether steps without success have a negative reward, and some of those that end an episode have no lower one.
+
+    endings: of all steps, those without success that end their episode.
+    """
+    low = probe.spec.reward_low
+    if not np.isfinite(low) or low >= 0 or probe.spec.reward_high > 0:
+        return False
+    return bool(is_close(probe.rewards[endings], np.full(int(endings.sum()), low)).any())
 
 
 def check_goal_columns(probe: Probe) -> Answer:
@@ -292,17 +303,6 @@ def _has_one_goal(probe: Probe) -> bool:
     """Return whether each reset drew the same desired goal."""
     goals = [episode.observations["desired_goal"][0] for episode in (*probe.random, *probe.starts)]
     return all(np.array_equal(goals[0], goal) for goal in goals)
-
-
-def _stops_costs(probe: Probe, endings: Array) -> bool:
-    """Return whether steps without success have a negative reward, and some of those that end an episode have no lower one.
-
-    endings: of all steps, those without success that end their episode.
-    """
-    low = probe.spec.reward_low
-    if not np.isfinite(low) or low >= 0 or probe.spec.reward_high > 0:
-        return False
-    return bool(is_close(probe.rewards[endings], np.full(int(endings.sum()), low)).any())
 
 
 def check_desired_goal(probe: Probe) -> Answer:
