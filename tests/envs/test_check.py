@@ -188,6 +188,10 @@ def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
     assert "add it to relabelled rewards too" in sentence
 
 
+def fined(self, observation, info):
+    return Line.reward(self, observation, info) - 5 * (self.steps == 3)
+
+
 @pytest.mark.parametrize(
     ("env", "name", "level", "sentence"),
     [
@@ -234,7 +238,12 @@ def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
             "error",
             "must use the desired_goal",
         ),
-        (changed(info=lambda self, o: {"won": True}), "success", "error", r"step 1 with seed 1 .* only \['won'\]"),
+        (
+            changed(info=lambda self, o: {"won": True}),
+            "success",
+            "error",
+            r"step 1 with seed 1 .* only \['won'\]\. Let step set .*'is_success'\] to True where compute_reward returns 0",
+        ),
         (changed(info=lambda self, o: {"success": True}), "success", "warning", "disagree in"),
         (TerminatingOneByOne(), "termination", "warning", "called for each"),
         (
@@ -258,11 +267,27 @@ def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
         (
             changed(terminates=lambda self, o: self.steps == 3),
             "termination",
-            "ok",
-            r"0 of \d+ successes and [1-9] other steps ended their episode",
+            "warning",
+            r"0 of \d+ successes and [1-9] other steps ended their episode\. .* to fail early has a higher return",
         ),
         (
-            changed(Terminating, terminates=lambda self, o: Terminating.terminates(self, o) or self.steps == 3),
+            changed(terminates=lambda self, o: self.steps == 3, reward=fined),
+            "termination",
+            "ok",
+            r"0 of \d+ successes and [1-9] other steps ended their episode$",
+        ),
+        (
+            changed(
+                terminates=lambda self, o: self.steps == 3, compute_reward=lambda self, a, d, info: -np.abs(a - d)[..., 0]
+            ),
+            "termination",
+            "ok",
+            r"0 of \d+ successes and [1-9] other steps ended their episode$",
+        ),
+        (
+            changed(
+                Terminating, terminates=lambda self, o: Terminating.terminates(self, o) or self.steps == 3, reward=fined
+            ),
             "termination",
             "ok",
             "relabelled successes do too, and other endings stay",
@@ -278,6 +303,12 @@ def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
             "termination",
             "warning",
             "not clear which relabelled successes do",
+        ),
+        (
+            changed(terminates=lambda self, o: self.steps == 3 or (Terminating.terminates(self, o) and self.steps > 1)),
+            "termination",
+            "warning",
+            r"[1-9] of \d+ successes and [1-9] other steps ended .* not clear which relabelled successes do",
         ),
         (
             changed(reset=lambda self, *, seed=None, options=None: Line.reset(self, seed=None)),
@@ -318,6 +349,26 @@ def test_one_reward_for_all_steps_is_enough_only_if_a_function_ends_relabelled_s
     assert finding(env, "reward inputs")[0] == level
 
 
+class Unreported(Terminating):
+    """Success is not reported. A step that misses the goal has the reward 0, and a success the reward 100."""
+
+    def info(self, observation):
+        return {}
+
+    def reward(self, observation, info):
+        return 100 * (1 + super().reward(observation, info))
+
+
+def test_without_a_reported_success_compute_reward_shows_it():
+    findings = {each.name: each for each in check_goal_env(Unreported()).findings}
+    n_rewards = findings["reward values"].sentence.split(" of ")[1].split()[0]
+    assert findings["reward values"].level == "error"
+    assert_matches(f"{n_rewards} of {n_rewards} steps differ, by up to 100", findings["reward values"].sentence)
+    assert findings["reward inputs"].level == "ok"
+    assert findings["termination"].level == "ok"
+    assert_matches(r"^([1-9]) of \1 successes and 0 other steps", findings["termination"].sentence)
+
+
 def test_the_goals_that_the_reward_was_tried_with_are_counted():
     level, sentence = finding(Line(), "reward inputs")
     achieved, desired, _ = Probe(Line(), read_spec(Line())).random[0].goals()
@@ -347,6 +398,20 @@ def test_an_environment_that_ends_by_itself_needs_no_time_limit():
     level, sentence = finding(changed(max_steps=np.inf, terminates=lambda self, o: self.steps == 12), "time limit")
     assert level == "warning"
     assert_matches("none was found; an episode had 12 steps", sentence)
+
+
+@pytest.mark.parametrize(("seeds", "end"), [((), ""), ((2,), "; after 1 of 3 resets, the goal is achieved already")])
+def test_goals_that_are_achieved_at_the_reset_are_counted(seeds, end):
+    """The seeds of the episodes whose goal is not set are 1, 2 and 3."""
+
+    def reset(self, *, seed=None, options=None):
+        Line.reset(self, seed=seed)
+        self.place = float(self.goal[0]) + 2.0 * (seed not in seeds)
+        return self.observe(), {}
+
+    level, sentence = finding(changed(reset=reset), "success")
+    assert level == "ok"
+    assert sentence.endswith(f"with goals set by the attribute goal{end}")
 
 
 def test_a_goal_that_is_always_the_same_is_named():

@@ -7,9 +7,7 @@ from line_env import Line
 
 from hindsight_rl.envs.goal_env import read_spec
 from hindsight_rl.envs.goal_setters import find_goal_setters
-from hindsight_rl.envs.probe import SEEDS, Probe, columns_with_goals, dimensions_not_shown
-from hindsight_rl.envs.random_play import RandomEpisode
-from hindsight_rl.records import OBSERVATION_KEYS
+from hindsight_rl.envs.probe import SEEDS, STEPS_AFTER_SUCCESS, Probe
 
 
 class Shown(Line):
@@ -37,39 +35,21 @@ def test_an_attribute_that_rewards_do_not_follow_does_not_set_the_goal():
     assert not len(probe.other_rewards)
 
 
-def started(observation, desired, achieved=(0.0, 0.0)):
-    """An episode without a step."""
-    episode = RandomEpisode(seed=0)
-    values = zip(OBSERVATION_KEYS, (observation, achieved, desired), strict=True)
-    episode.append({key: np.array(value, np.float32) for key, value in values})
-    return episode
+def test_an_episode_with_a_success_is_played_again_up_to_its_success():
+    env = Line()
+    probe = Probe(env, read_spec(env))
+    assert len(probe.replay_after_success) == STEPS_AFTER_SUCCESS
+    assert probe.play_success()
+    assert env.info(env.observe())["is_success"]
 
 
-def held(episodes):
-    return columns_with_goals([each.observations for each in episodes])
-
-
-def test_a_column_that_equals_one_of_two_goals_of_zeros_and_ones_holds_no_goal():
-    episodes = [started((1, 0), (0, 0)), started((0, 0), (0, 1)), started((0, 1), (1, 0)), started((0, 0), (0, 1))]
-    assert held(episodes) == ()  # column 1 equals the first dimension, and no column equals the second
-
-
-def test_columns_that_equal_all_goals_of_zeros_and_ones_hold_the_goal():
-    goals = [(0, 0), (0, 1), (1, 0), (0, 1)]
-    episodes = [started((*goal, place), goal) for goal, place in zip(goals, (3, 5, 5, 4), strict=True)]
-    assert held(episodes) == (0, 1)
-
-
-def test_a_column_that_follows_one_dimension_with_many_values_holds_the_goal():
-    goals = [(0.1, 0.3), (0.2, 0.9), (0.3, 0.1), (0.4, 0.2)]
-    episodes = [started((7, 2 * goal[0] + 1), goal) for goal in goals]
-    assert held(episodes) == (1,)
-
-
-def test_a_column_of_an_object_that_rests_at_its_goal_holds_no_goal():
-    goals = [(0.1, 0.3), (0.2, 0.9), (0.3, 0.1), (0.4, 0.2)]
-    resting = [started((goal[1] + 1e-7, 0), goal, (0.0, goal[1] + 1e-7)) for goal in goals]  # in dimension 1
-    assert held(resting) == ()
+def test_without_a_success_none_is_played_again():
+    env = Line()
+    env.step = lambda action: (*Line.step(env, action)[:4], {"is_success": False})
+    probe = Probe(env, read_spec(env))
+    assert not probe.play_success()
+    assert probe.replay_after_success is None
+    assert probe.resets_are_exact
 
 
 class Holding(Line):
@@ -106,34 +86,3 @@ def test_columns_that_hold_a_goal_are_found_although_the_first_one_after_it_was_
     assert probe.goal_setter.name == "the attribute goal"
     assert probe.resets_are_exact == (cls is Holding)
     assert probe.goal_columns == (2, 3)
-
-
-def moved(observation, achieved):
-    """Episodes of no step, with one observation and one achieved goal each."""
-    return [started(seen, (0.0,) * len(goal), goal) for seen, goal in zip(observation, achieved, strict=True)]
-
-
-def test_dimensions_that_no_column_shows_are_those_that_differ_from_each_column():
-    goals = [(0.1, 0.3, 0.5), (0.2, 0.9, 0.5), (0.3, 0.1, 0.5)]
-    assert dimensions_not_shown(moved([(7, 8), (9, 7), (8, 9)], goals)) == (0, 1, 2)
-    assert dimensions_not_shown(moved([goal[1::-1] for goal in goals], goals)) == (2,)  # its constant height
-    assert dimensions_not_shown(moved([(*goal, 0.0) for goal in goals], goals)) == ()
-
-
-def test_a_column_with_little_noise_shows_a_dimension_and_one_with_much_does_not():
-    goals = [(0.1,), (0.2,), (0.4,), (0.3,)]
-    for noise, missing in ((0.005, ()), (0.05, (0,))):
-        seen = [(goal[0] + sign * noise,) for goal, sign in zip(goals, (1, -1, -1, 1), strict=True)]
-        assert dimensions_not_shown(moved(seen, goals)) == missing
-
-
-def test_nothing_is_missing_where_a_column_shows_a_dimension_in_other_units():
-    goals = [(0.1, 0.3), (0.2, 0.9), (0.3, 0.1)]
-    assert dimensions_not_shown(moved([(100 * goal[0] + 7,) for goal in goals], goals)) == ()
-
-
-def test_whole_numbers_are_not_looked_for():
-    observations = {key: np.array([1, 2]) for key in OBSERVATION_KEYS} | {"observation": np.array([3.0, 4.0])}
-    episode = RandomEpisode(seed=0)
-    episode.append(observations)
-    assert dimensions_not_shown([episode]) == ()

@@ -126,6 +126,51 @@ def test_environments_that_share_a_simulator_are_named():
     assert "RuntimeError: not connected" in sentence
 
 
+class Alternating(Line):
+    """Each second episode moves a little farther at each step."""
+
+    n_resets = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.n_resets += 1
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        self.place += 0.001 * (self.n_resets % 2)
+        return super().step(action)
+
+
+def test_an_effect_of_each_second_reset_is_found():
+    level, sentence = resets(Alternating)
+    assert level == "warning"
+    assert sentence.startswith(
+        "after a reset with the same seed, the same actions lead to other values: observation by up to "
+    )
+    assert "first at step 1 in observation, columns 0, 1. The environment is made again for each episode" in sentence
+
+
+class Continuing(Line):
+    """An episode starts where the one before ended, if that was at its goal."""
+
+    def reset(self, *, seed=None, options=None):
+        end = self.place if vars(self).get("steps") and self.info(self.observe())["is_success"] else None
+        super().reset(seed=seed)
+        self.place = self.place if end is None else end
+        return self.observe(), {}
+
+
+def test_an_effect_of_a_success_on_the_next_reset_is_found():
+    level, sentence = resets(Continuing)
+    assert level == "warning"
+    assert sentence.startswith("after a success and a reset with the same seed, the same actions lead to other values: obs")
+    assert "first at step 0 in observation, columns 0, 1. The environment is made again for each episode" in sentence
+    assert "--reset-mode reuse" not in sentence
+    assert not check_goal_env(Continuing).facts.exact_resets
+    level, sentence = resets(Continuing, reset_mode="reuse")
+    assert level == "error"
+    assert sentence.startswith("reset_mode='reuse' expects the first observations of a new environment")
+
+
 def test_random_numbers_that_ignore_the_seed_differ_between_new_environments():
     class Global(Line):
         """Its places come from a generator that reset does not seed, as that of the module np.random."""

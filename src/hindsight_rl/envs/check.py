@@ -16,10 +16,12 @@ from ..errors import GoalEnvError
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
 from ..options.settings import ResetMode
-from .check_rules import CHECKS, RESETS, Answer, check_info_keys, check_symmetries
+from .check_rules import CHECKS, RESETS, check_info_keys, check_symmetries
+from .environment_facts import EnvironmentFacts, find_facts
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
-from .probe import EnvironmentFacts, Probe
+from .probe import Probe
 from .random_play import Environment, name_of, random_state_kept
+from .reset_rule import Answer
 from .wrappers import StepCounter
 
 
@@ -131,7 +133,7 @@ def check_goal_env(
             if symmetries:
                 findings.append(_run("symmetries", check_symmetries, probe, symmetries))
             with contextlib.suppress(Exception):  # the finding of the same check says what failed
-                facts = probe.facts()
+                facts = find_facts(probe)
     except GoalEnvError as problem:
         findings = [CheckResult("error", "first episodes", str(problem))]
     finally:

@@ -10,20 +10,17 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from ..options.settings import ResetMode
 from ..records import OBSERVATION_KEYS, Array
 from ..records.reward_scale import GuardedReward
 from ..task_structure.symmetries import SymmetryGroup
 from .goal_functions import read_success
 from .probe import MAX_STEPS, SEEDS, Probe, is_close
-from .random_play import Environment, describe_failure, play
-from .resets import COMPARED_SEEDS, LARGEST_GAP, compare_resets
+from .random_play import play
+from .reset_rule import Answer, check_resets, listed
 
 TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
-MOST_LISTED = 10  # values in a sentence
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
-Answer = tuple[str, str]  # a level, and a sentence that names its evidence
 
 
 def check_spaces(probe: Probe) -> Answer:
@@ -41,7 +38,7 @@ def check_action_bounds(probe: Probe) -> Answer:
     action = probe.spec.action
     if action.is_bounded:
         ranges = dict.fromkeys(f"{low:g} to {high:g}" for low, high in zip(action.low, action.high, strict=True))
-        return "ok", _listed(list(ranges))
+        return "ok", listed(list(ranges))
     return "error", "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
 
 
@@ -154,11 +151,17 @@ def check_reward_inputs(probe: Probe) -> Answer:
     highest = probe.spec.reward_high
     same = probe.reward(achieved, achieved.copy(), info)
     success, rewards = probe.is_success, probe.rewards
-    if 0 < success.sum() < len(success):
+    has_both = 0 < success.sum() < len(success)
+    if has_both and rewards[success].max() < rewards[~success].min():
+        return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
+    if np.isfinite(highest) and (same != highest).any():
+        return "error", (
+            f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
+            f"must use the desired_goal that it is given, not the environment's own"
+        )
+    if has_both:
         computed = probe.values(probe.reward)
         best, least = computed[success].max(), computed[~success].min()
-        if rewards[success].max() < rewards[~success].min():
-            return "error", "steps with success have lower rewards than the others. Is the sign of the reward wrong?"
         success_ends = probe.terminates_on_success and (probe.success or probe.has_right_termination)
         if best <= least and not success_ends:  # with -1 for every step, a known end is enough to learn from
             return "error", (
@@ -166,11 +169,6 @@ def check_reward_inputs(probe: Probe) -> Answer:
                 f"{(~success).sum()} steps, so no relabelled goal is a success. Return a higher reward for a goal that is "
                 f"achieved, such as 0 instead of -1"
             )
-    if np.isfinite(highest) and (same != highest).any():
-        return "error", (
-            f"compute_reward returns {same.min():g} instead of {highest:g} if the desired goal is the achieved one. It "
-            f"must use the desired_goal that it is given, not the environment's own"
-        )
     others = np.stack([probe.reward(achieved, goal, info) for goal in (desired, np.roll(achieved, 1, axis=0))])
     if (is_worse := (others > same) & ~is_close(others, same)).any():
         goal, i = np.argwhere(is_worse)[0]
@@ -207,7 +205,14 @@ def check_success(probe: Probe) -> Answer:
     success = [read_success(info) for info in infos]
     if None in success:
         i = success.index(None)
-        return "error", f"the info of {probe.step_name(i)} needs is_success or success, but has only {sorted(infos[i])}"
+        where = (
+            f" where compute_reward returns {highest:g}" if np.isfinite(highest) else " if the goal is achieved, else False"
+        )
+        fix = f"Let step set info['is_success'] to True{where}"
+        return (
+            "error",
+            f"the info of {probe.step_name(i)} needs is_success or success, but has only {sorted(infos[i])}. {fix}",
+        )
     if probe.success_fault:
         return "warning", probe.success_fault
     if probe.success and (n_other := int((probe.values(probe.success) != np.asarray(success)).sum())):
@@ -219,7 +224,19 @@ def check_success(probe: Probe) -> Answer:
     how = f"with goals set by {setter.name}" if setter else f"with random actions, since {_why_not_set(probe)}"
     n_success, n_episodes = sum(map(bool, success)), len(probe.episodes)
     seen = "ok" if n_success else "not seen"
-    return seen, f"{n_success} successes in {len(success)} steps of {n_episodes} episodes, {how}"
+    return seen, f"{n_success} successes in {len(success)} steps of {n_episodes} episodes, {how}{_already_achieved(probe)}"
+
+
+def _already_achieved(probe: Probe) -> str:
+    """Return how many resets have a desired goal that is achieved already, as the end of a sentence; "" if none has."""
+    episodes = [each for each in (*probe.random, *probe.search, *probe.starts) if each not in probe.with_set_goal]
+    achieved, desired = (np.stack([each.observations[key][0] for each in episodes]) for key in OBSERVATION_KEYS[1:])
+    try:
+        flags = probe.success(achieved, desired) if probe.success else probe.reward(achieved, desired)
+    except Exception:  # the function needs the info of a step
+        return ""
+    n_achieved = int((flags == (True if probe.success else probe.spec.reward_high)).sum())
+    return f"; after {n_achieved} of {len(episodes)} resets, the goal is achieved already" if n_achieved else ""
 
 
 def check_termination(probe: Probe) -> Answer:
@@ -232,76 +249,37 @@ def check_termination(probe: Probe) -> Answer:
     if probe.has_right_termination is False:
         return "warning", f"{seen}, but compute_terminated disagrees"
     agrees = probe.has_right_termination and not n_others
+    if 0 < n_ended < n_success and not agrees:
+        return "warning", f"{seen}, so it is not clear which relabelled successes do"
+    if n_others and _stops_costs(probe, terminated & ~success):
+        return "warning", (
+            f"{seen}. Steps without success have negative rewards, which such an ending stops: to fail early has a higher "
+            f"return than to go on. Subtract a penalty there, or return truncated=True instead of terminated=True"
+        )
     if agrees or not n_ended:
         return "ok" if n_success else "not seen", f"{seen}{', as compute_terminated says' if agrees else ''}"
-    if n_ended < n_success:
-        return "warning", f"{seen}, so it is not clear which relabelled successes do"
     if not np.isfinite(probe.spec.reward_high) and probe.terminated is None:
         rule = "`train` and HER find the least reward of a success in their episodes; other buffers need success_reward"
         return "ok", f"{seen}. {rule}"
     return "ok", f"{seen}; relabelled successes do too{', and other endings stay' if n_others else ''}"
 
 
-def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mode: ResetMode = "exact") -> Answer:
-    """A reset with a seed should lead to the same episode.
+def _stops_costs(probe: Probe, endings: Array) -> bool:
+    """Return whether steps without success have a negative reward, and some of those that end an episode have no lower one.
 
-    make: returns another environment; None: none can be made. mode: "reuse": near to the same is enough.
+    endings: of all steps, those without success that end their episode.
     """
-    if probe.resets_are_exact:
-        return "ok", f"a reset with the same seed leads to the same {len(probe.replay)} steps, bit by bit"
-    first, again = (
-        dict[str, Any](each.observations, reward=[0.0, *each.rewards]) for each in (probe.random[0], probe.replay)
-    )
-    found = f"after a reset with the same seed, the same actions lead to other values: {_differences(first, again)}"
-    fix = "let reset set all that an earlier episode may have changed, also in the simulator, as MuJoCo's qacc_warmstart"
-    if make is None:
-        return "warning", f"{found}. Draw random numbers with self.np_random, and {fix}"
-    try:
-        compared = compare_resets(probe.env, make, COMPARED_SEEDS[: 1 if mode == "exact" else None])
-    except Exception as problem:
-        return "error", (
-            f"{found}. With another environment of its kind in the same process it fails ({describe_failure(problem)}). "
-            f"They may share a simulator, as in PyBullet without physicsClientId. Give each its own"
-        )
-    if mode == "exact" and not compared.new_are_equal:
-        return "warning", (
-            f"{found}. The environment is made again for each episode, which takes {compared.make_seconds:.2g} s, but two "
-            f"new ones with the same seed differ too. Draw random numbers with self.np_random, not with np.random or random"
-        )
-    if mode == "exact":
-        n_steps = probe.spec.max_episode_steps or len(probe.random[0])
-        price = f"making it takes {compared.make_seconds:.2g} s, simulating it {compared.step_seconds * n_steps:.2g} s"
-        reuse = ". --reset-mode reuse resets one environment" if compared.is_similar else ""
-        return "warning", f"{found}. The environment is made again for each episode: {price}{reuse}. To avoid this, {fix}"
-    if compared.is_similar:
-        shared = "One environment is reset for all episodes, so the same bytes are not promised"
-        return "warning", f"{found}, but {compared}. {shared}"
-    return "error", (
-        f"reset_mode='reuse' expects the first observations of a new environment within {LARGEST_GAP:.0%} of the standard "
-        f"deviation of each column, but {compared}. Leave out reset_mode, or {fix}"
-    )
-
-
-def _differences(first: Mapping[str, Any], again: Mapping[str, Any]) -> str:
-    """Return by how much each part of two episodes differs, and where first."""
-    n_rows = min(len(first["reward"]), len(again["reward"]))
-    gaps = {
-        key: np.abs(np.subtract(first[key][:n_rows], again[key][:n_rows], dtype=float)).reshape(n_rows, -1) for key in first
-    }
-    if not (differing := {key: gap for key, gap in gaps.items() if gap.any()}):
-        return "the number of steps"
-    sizes = ", ".join(f"{key} by up to {gap.max():g}" for key, gap in differing.items())
-    key, gap = min(differing.items(), key=lambda item: int(item[1].any(1).argmax()))
-    step = int(gap.any(1).argmax())
-    columns = f", columns {_listed(np.flatnonzero(gap[step]).tolist())}" if gap.shape[1] > 1 else ""
-    return f"{sizes}, first at step {step} in {key}{columns}"
+    low = probe.spec.reward_low
+    if not np.isfinite(low) or low >= 0 or probe.spec.reward_high > 0:
+        return False
+    return bool(is_close(probe.rewards[endings], np.full(int(endings.sum()), low)).any())
 
 
 def check_goal_columns(probe: Probe) -> Answer:
     """The observation should not depend on the desired goal, because relabelling changes the goal only."""
     columns = probe.goal_columns
     if columns is None:
-        why_not_seen = "the achieved goal changes with it" if probe.resets_are_exact else "resets are not exact"
+        why_not_seen = "the achieved goal changes with it" if probe.equals_first(probe.replay) else "resets are not exact"
         why = why_not_seen if probe.goal_setter else _why_not_set(probe)
         hidden = "whether one changes with it in another way does not show"
         return "not seen", f"no column holds the desired goal; {hidden}, since {why}"
@@ -310,7 +288,7 @@ def check_goal_columns(probe: Probe) -> Answer:
     fix = "`train` and HER hide them from the networks" if probe.hideable_columns else "Leave them out"
     return (
         "warning",
-        f"columns {_listed(columns)} change with the desired goal, but relabelling does not change them. {fix}",
+        f"columns {listed(columns)} change with the desired goal, but relabelling does not change them. {fix}",
     )
 
 
@@ -327,13 +305,14 @@ def _has_one_goal(probe: Probe) -> bool:
     return all(np.array_equal(goals[0], goal) for goal in goals)
 
 
-def _listed(values: Sequence[object]) -> str:
-    """Return the first values with commas."""
-    return ", ".join([*map(str, values[:MOST_LISTED]), *["..."][: len(values) > MOST_LISTED]])
-
-
 def check_desired_goal(probe: Probe) -> Answer:
-    """The desired goal may change within an episode, but usually does not."""
+    """The desired goal must not take part in the dynamics. It may change within an episode, but usually does not."""
+    if effect := probe.goal_effect:
+        return "warning", (
+            f"with another desired goal, the same actions lead elsewhere: within {effect.n_steps} steps, achieved goals "
+            f"differ by up to {effect.gap:.2g} and change by up to {effect.extent:.2g}. Relabelling only changes the goal, "
+            f"so its transitions are wrong. Let step ignore the desired goal, or train with --n-sampled-goal 0"
+        )
     for episode in probe.random:
         goals = episode.observations["desired_goal"]
         changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)

@@ -1,56 +1,33 @@
-"""Play an environment once, within a fixed budget of steps, to see what the checks and the options of a run need."""
+"""Play an environment once, within a fixed budget of steps, to see what the checks need."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..errors import InputError
-from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
-from ..records.statistics import FLOAT32_ROUNDING, LARGEST_GOAL, are_noisy_copies
-from ..task_structure.categories import Categories
+from .goal_columns import columns_with_goals
+from .goal_effect import GoalEffect, find_goal_effect
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .goal_setters import GoalSetter, find_goal_setters
+from .info_entries import find_entries
 from .random_play import Environment, RandomEpisode, play, play_actions
 
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
 MAX_STEPS = 150  # of each of them
 REPLAYED_STEPS = 50  # of the first one, played again
+STEPS_AFTER_SUCCESS = 5  # of the first one, played again directly after a success
 SEARCH_STEPS, SEARCH_EPISODES = 500, 50  # to search for a success, if set goals do not show one
 START_SEEDS = range(101, 107)  # of episodes that are only started
 MOST_REPEATS = 10  # of an action during the search, so that the environment moves farther
 TARGETS = (0.5, 0.95, 0.25, 0.0)  # where in an episode the achieved goal is taken that is set as the desired one
 STEPS_AFTER = 3  # played after the target
 RARE = 0.1  # fraction of steps up to which another reward than compute_reward's is an addition, such as a penalty
-FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns may equal it by chance
-COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
-
-
-@dataclass(frozen=True)
-class EnvironmentFacts:
-    """What was found out about an environment.
-
-    terminates_on_success: None: no success was seen, or some successes ended their episode and others did not.
-    exact_resets: whether a reset with the same seed gives the same observations.
-    reward_range: the two values of the reward; infinite if it has others, also where `read_spec` saw two.
-    proposed: options of every run and buffer that follow from what was seen.
-    """
-
-    terminates_on_success: bool | None
-    exact_resets: bool
-    reward_range: tuple[float, float]
-    proposed: tuple[Choice, ...]
-
-    def choices(self, can_remake: bool = False) -> list[Choice]:
-        """Return the options of a run that follow from the facts. can_remake: whether new environments can be made."""
-        why = f"a reset {'equals' if self.exact_resets else 'does not equal'} a new environment"
-        remake = [Choice("remake_environment", not self.exact_resets, why)] if can_remake else []
-        return [*self.proposed, *remake]
 
 
 class Probe:
@@ -62,19 +39,25 @@ class Probe:
     recomputes_rewards: the rewards of steps are those of compute_reward, whatever `step` returns.
     step_rewards: the reward that `step` returned at each step of all episodes.
     random: episodes of random actions. replay: the first steps of the first one, played again.
+    replay_after_success: fewer of its first steps, played again directly after a success; None: the replay differs already,
+        or no success comes early in an episode.
     reward, terminated, success: the functions of N goals. reward_fault, terminated_fault, success_fault: what is wrong with
         the environment's own.
     goal_setter: how goals were set in the search for a success; None: they cannot be set.
-    search: the episodes of that search. starts: episodes without a step, which show more goals if none can be set.
+    search: the episodes of that search. with_set_goal: those of them whose goal was set.
+    starts: episodes without a step, which show more goals if none can be set.
     Raises GoalEnvError if the environment fails, or if its reward cannot be used.
     """
 
     def __init__(self, env: Environment, spec: GoalSpec, recomputes_rewards: bool = False) -> None:
         self.env, self.spec, self.recomputes_rewards = env, spec, recomputes_rewards
         samples = sample_goals(env)
-        self.random = [play(env, seed, MAX_STEPS) for seed in SEEDS]
+        # one more reset before the second episode: what earlier resets leave may differ at every second one
+        first, _, second = (play(env, *each) for each in ((SEEDS[0], MAX_STEPS), (SEEDS[1], 0), (SEEDS[1], MAX_STEPS)))
+        self.random = [first, second]
         self.replay = play(env, SEEDS[0], REPLAYED_STEPS)
         self.search: list[RandomEpisode] = []
+        self.with_set_goal: list[RandomEpisode] = []
         self.starts: list[RandomEpisode] = []
         self.reward, self.reward_fault = find_reward(env, samples)
         self.terminated, self.terminated_fault = find_flag(env, samples, "terminated")
@@ -83,8 +66,11 @@ class Probe:
         self.goal_setter: GoalSetter | None = None
         self._search_success()
         self._correct_reward_range()
+        self.replay_after_success: RandomEpisode | None = None
+        if self.equals_first(self.replay) and self.play_success():
+            self.replay_after_success = play(env, SEEDS[0], STEPS_AFTER_SUCCESS)
         self.step_rewards = self.rewards
-        for episode in (*self.episodes, self.replay) if recomputes_rewards else ():
+        for episode in (*self.episodes, *self.replays) if recomputes_rewards else ():
             episode.rewards[:] = self.reward(*episode.goals()).tolist()
 
     def _correct_reward_range(self) -> None:
@@ -104,7 +90,8 @@ class Probe:
             base = max(self.episodes, key=lambda episode: np.ptp(episode.goals()[0].astype(float), axis=0).sum())
             with_set_goal = self._episodes_with_set_goal(setter, base)
             if self._rewards_follow(base, with_set_goal):
-                self.goal_setter, self.search = setter, [*self.search, *with_set_goal]
+                self.goal_setter, self.with_set_goal = setter, with_set_goal
+                self.search += with_set_goal
                 break
         else:
             self.starts = [play(self.env, seed, 0) for seed in START_SEEDS]
@@ -123,6 +110,20 @@ class Probe:
         starts = [functools.partial(setter.start, base.seed, goal) for goal in goals]
         lengths = [target + 1 + STEPS_AFTER for target in targets]
         return [play_actions(self.env, base.seed, base.actions[:n], s) for n, s in zip(lengths, starts, strict=True)]
+
+    def play_success(self) -> bool:
+        """Play the episode with the earliest success again, up to its success. Return whether there is one."""
+        ends = np.cumsum([len(each) for each in self.episodes])
+        successes = zip(self.episodes, np.split(self.is_success, ends[:-1]), strict=True)
+        found = [(int(flags.argmax()), episode) for episode, flags in successes if flags[:REPLAYED_STEPS].any()]
+        if not found:
+            return False
+        step, episode = min(found, key=lambda each: each[0])
+        start = None
+        if self.goal_setter and episode in self.with_set_goal:
+            start = functools.partial(self.goal_setter.start, episode.seed, episode.observations["desired_goal"][0])
+        play_actions(self.env, episode.seed, episode.actions[: step + 1], start)
+        return True
 
     def _rewards_follow(self, base: RandomEpisode, with_set_goal: Sequence[RandomEpisode]) -> bool:
         """Return whether set goals change rewards of `step`, if they change those of compute_reward.
@@ -153,12 +154,17 @@ class Probe:
 
     @property
     def is_success(self) -> Array:
-        """Whether each step of all episodes is a success: by its info, else by the highest reward."""
-        success = self.rewards == self.spec.reward_high
+        """Whether each step of all episodes is a success: by its info, else by the highest reward of compute_reward."""
+        reported: list[bool | None] = [None] * len(self.rewards)
         with contextlib.suppress(InputError):  # the check of success reports it
             reported = [read_success(info) for episode in self.episodes for info in episode.infos]
-            success = np.array([s if r is None else r for s, r in zip(success, reported, strict=True)])
-        return np.asarray(success)
+        if None not in reported:
+            return np.array(reported, np.bool_)
+        rewards = self.rewards
+        with contextlib.suppress(Exception):  # the check of the reward values reports it
+            rewards = self.values(self.reward)
+        is_highest = (rewards == self.spec.reward_high).tolist()
+        return np.array([h if r is None else r for h, r in zip(is_highest, reported, strict=True)], np.bool_)
 
     def values(self, function: GoalFunction, shift: int = 0) -> Array:
         """Return a function's value for the goals of each step. shift: as for `RandomEpisode.goals`."""
@@ -211,23 +217,13 @@ class Probe:
 
     @functools.cached_property
     def info_keys(self) -> dict[str, bool]:
-        """The entries of info that a function reads, and whether one fails or returns another value without the entry.
+        """The entries of info that a function reads, and whether one needs it; see `find_entries`."""
+        return find_entries(filter(None, (self.reward, self.terminated, self.success)), *self.random[0].goals())
 
-        Some entries change a value so rarely that it is not seen.
-        """
-        achieved, desired, info = self.random[0].goals()
-        first = achieved[:1], desired[:1], {key: values[:1] for key, values in info.items()}
-        found: dict[str, bool] = {}
-        for function in filter(None, (self.reward, self.terminated, self.success)):
-            read, values = function.entries_read(*first), function(achieved, desired, info)
-            for key in info:
-                is_needed = True
-                with contextlib.suppress(Exception):
-                    others = {name: column for name, column in info.items() if name != key}
-                    is_needed = not np.array_equal(values, function(achieved, desired, others))
-                if is_needed or key in read:
-                    found[key] = found.get(key, False) or is_needed
-        return {key: found[key] for key in info if key in found}
+    @functools.cached_property
+    def goal_effect(self) -> GoalEffect | None:
+        """The effect of the desired goal on achieved goals; None if there is none, or if resets would hide it."""
+        return find_goal_effect(self.with_set_goal) if self.equals_first(self.replay) else None
 
     @functools.cached_property
     def goal_columns(self) -> tuple[int, ...] | None:
@@ -243,7 +239,7 @@ class Probe:
 
     def _columns_that_change(self) -> tuple[int, ...] | None:
         """Return the columns that change if another goal is set; None if that cannot be tried."""
-        if self.goal_setter is None or not self.resets_are_exact:
+        if self.goal_setter is None or not self.equals_first(self.replay) or self.goal_effect:
             return None
         goals = [episode.observations["desired_goal"][0] for episode in self.random]
         starts = [functools.partial(self.goal_setter.start, SEARCH_SEED, goal) for goal in goals]
@@ -258,111 +254,21 @@ class Probe:
         return columns if len(part.shape) == 1 and part.dtype.startswith("float") and len(columns) < part.size else ()
 
     @property
-    def categories(self) -> tuple[str, ...]:
-        """The columns with categories, as texts, if some are not declared by the spaces; none otherwise."""
-        rows = {key: np.concatenate([each.observations[key] for each in self.episodes]) for key in OBSERVATION_KEYS}
-        goals = np.concatenate([rows["achieved_goal"], rows["desired_goal"]])
-        declared, seen = Categories.of_spaces(self.spec), Categories.of_steps(self.spec, rows["observation"], goals)
-        return () if seen == declared else seen.texts()
+    def replays(self) -> list[RandomEpisode]:
+        """The first steps of the first episode, played again."""
+        return [self.replay, *filter(None, [self.replay_after_success])]
+
+    def equals_first(self, replay: RandomEpisode) -> bool:
+        """Return whether a replay equals the first steps of the first episode, bit by bit."""
+        return self.random[0].to_bytes()[: len(replay) + 1] == replay.to_bytes()
 
     @property
     def resets_are_exact(self) -> bool:
-        """Whether the replay equals the first episode, bit by bit."""
-        return self.random[0].to_bytes()[: len(self.replay) + 1] == self.replay.to_bytes()
-
-    def facts(self) -> EnvironmentFacts:
-        """Return what was found out, and the options that follow."""
-        reward_range = self.spec.reward_low, self.spec.reward_high
-        return EnvironmentFacts(self.terminates_on_success, self.resets_are_exact, reward_range, tuple(self._choices()))
-
-    def _choices(self) -> Iterator[Choice]:
-        if self.reward.needs_float64:
-            yield Choice("dtype", "float64", "compute_reward fails for goals that were rounded to float32")
-        elif self.spec.goal.dtype == "float64":
-            goals = np.concatenate([goals for episode in self.random for goals in episode.goals()[:2]])
-            largest, extent = np.abs(goals).max(), np.ptp(goals, axis=0).max()
-            if largest > LARGEST_GOAL * extent:
-                too_coarse = f"goals of up to {largest:g} lie {extent:g} apart, so float32 is too coarse"
-                yield Choice("dtype", "float64", too_coarse)
-        shows_success = np.isfinite(self.spec.reward_high) or self.success is not None
-        if self.terminates_on_success and not self.has_right_termination and shows_success:
-            yield Choice("relabel_terminated", "success", "successes end their episode, and so do relabelled ones")
-        elif self.terminates_on_success is False and self.has_right_termination is False:
-            yield Choice("relabel_terminated", "keep", "successes do not end their episode, nor do relabelled ones")
-        if self.has_extra_reward:
-            n_steps = len(self.other_rewards)
-            yield Choice("extra_reward", True, f"in {n_steps} steps the reward has a part that compute_reward leaves out")
-        if keys := tuple(self.info_keys):
-            yield Choice("info_keys", keys, "the functions of the environment read these entries of info")
-        if texts := self.categories:
-            yield Choice("categories", texts, f"they hold whole numbers in {len(self.rewards)} steps, as the goals do")
-        if dimensions := dimensions_not_shown([*self.episodes, *self.starts]):
-            is_all = len(dimensions) == self.spec.goal.size
-            key = "achieved_goal" if is_all else f"achieved_goal[{','.join(map(str, dimensions))}]"
-            yield Choice("observation_keys", (key,), f"no column of the observation shows {key}")
-        if columns := self.hideable_columns:
-            why = "these columns change with the desired goal, and relabelling keeps them"
-            yield Choice("hidden_observation", columns, why)
+        """Whether each replay equals the first episode, bit by bit."""
+        return all(map(self.equals_first, self.replays))
 
 
 def is_close(first: Array, second: Array) -> Array:
     """Return which of two arrays of rewards are equal up to rounding, beside the size of all of them."""
     size = max(float(np.abs(first).max(initial=0.0)), float(np.abs(second).max(initial=0.0)))
     return np.isclose(first, second, rtol=1e-5, atol=1e-6 * size)
-
-
-def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
-    """Return the dimensions of the achieved goal that no column of the observation shows in every step.
-
-    A column shows one if it is its copy, up to little noise. None are returned if a column shows one in other units: the
-    units of others follow from it. Empty for observations and goals that are not flat arrays of floats.
-    """
-    seen, achieved = (
-        np.concatenate([episode.observations[key] for episode in episodes]) for key in ("observation", "achieved_goal")
-    )
-    if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved)):
-        return ()
-    errors = np.array([np.square(seen.astype(np.float64) - values[:, None]).mean(0).min() for values in achieved.T])
-    is_equal = errors <= np.square(FLOAT32_ROUNDING * np.abs(achieved).max(0))
-    missing = np.flatnonzero(~(is_equal | are_noisy_copies(errors, achieved.var(0)))).tolist()
-    in_other_units = any(np.ptp(achieved[:, k]) > 0 and _are_copies(seen, achieved[:, k]).any() for k in missing)
-    return () if in_other_units else tuple(missing)
-
-
-def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tuple[int, ...]:
-    """Return the columns that hold a dimension of the desired goal, or its difference to the achieved goal, in every step.
-
-    They equal it, or they are its copy with another scale and offset. Only dimensions that differ between episodes count. A
-    column that always equals the achieved goal too is not one of the goal: an object may rest at its goal. Dimensions with
-    few different values, such as those of a goal of zeros and ones, are often equalled by chance: they count if columns
-    hold all that differ.
-    Empty for observations and goals that are not flat arrays of floats.
-    episodes: the observations of each.
-    """
-    seen, achieved, desired = (
-        np.concatenate([episode[key] for episode in episodes]) for key in ("observation", "achieved_goal", "desired_goal")
-    )
-    if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved, desired)):
-        return ()
-    dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)
-    goals = np.stack([episode["desired_goal"][0] for episode in episodes])
-    has_many_values, holding = list[bool](), list[Array]()  # of each dimension that differs
-    for k, n_values in enumerate(len(np.unique(column)) for column in goals.T):
-        goal, gap = desired[:, k], (desired - achieved)[:, k]
-        if n_values == 1 or np.abs(gap).max() <= COPY_RTOL * np.ptp(goal):
-            continue
-        equal = (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
-        has_many_values.append(n_values >= FEWEST_GOALS)
-        holding.append(equal | _are_copies(seen, goal) if has_many_values[-1] else equal)
-    if not holding:
-        return ()
-    counts = np.array(has_many_values) | all(columns.any() for columns in holding)
-    return tuple(np.flatnonzero(np.stack(holding)[counts].any(0)).tolist())
-
-
-def _are_copies(columns: Array, values: Array) -> Array:
-    """Return which columns, (T, n), are `values`, (T,), with another scale and offset. Constant ones are not."""
-    values, columns = (part.astype(np.float64) - part.mean(0, np.float64) for part in (values, columns))
-    scale = values @ columns / (values @ values)
-    error, size = np.abs(values[:, None] * scale - columns).max(0), np.ptp(columns, axis=0)
-    return np.asarray((error <= COPY_RTOL * size) & (size > 0))

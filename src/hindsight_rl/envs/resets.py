@@ -56,17 +56,24 @@ class _NewEpisode(NamedTuple):
 
 
 def compare_resets(
-    used: Environment, make: Callable[[], Environment], seeds: Sequence[int] = COMPARED_SEEDS
+    used: Environment,
+    make: Callable[[], Environment],
+    seeds: Sequence[int] = COMPARED_SEEDS,
+    play_before: Callable[[], object] | None = None,
 ) -> ResetComparison:
     """Compare the resets of a used environment with new environments, and time these.
 
     make: returns a new environment, which is closed here. seeds: of the resets, each in another new environment. That of
-        the first seed is compared with one more.
+        the first seed is compared with one more. play_before: plays an episode of `used` before each reset; None: a random
+        one.
     Reset `used` before its next step.
     """
     gaps, new = list[Array](), list[_NewEpisode]()
     for seed in seeds:
-        play(used, seed + 1, USED_STEPS)
+        if play_before:
+            play_before()
+        else:
+            play(used, seed + 1, USED_STEPS)
         new.append(_play_new(make, seed))
         gaps.append(np.abs(_first(used, seed) - new[-1].first))
     again = _play_new(make, seeds[0])

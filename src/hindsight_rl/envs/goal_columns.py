@@ -1,0 +1,71 @@
+"""Columns of the observation that hold the desired goal, and dimensions of the achieved goal that no column shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..records import Array
+from ..records.statistics import FLOAT32_ROUNDING, are_noisy_copies
+from .random_play import RandomEpisode
+
+FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns may equal it by chance
+COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
+
+
+def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
+    """Return the dimensions of the achieved goal that no column of the observation shows in every step.
+
+    A column shows one if it is its copy, up to little noise. None are returned if a column shows one in other units: the
+    units of others follow from it. Empty for observations and goals that are not flat arrays of floats.
+    """
+    seen, achieved = (
+        np.concatenate([episode.observations[key] for episode in episodes]) for key in ("observation", "achieved_goal")
+    )
+    if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved)):
+        return ()
+    errors = np.array([np.square(seen.astype(np.float64) - values[:, None]).mean(0).min() for values in achieved.T])
+    is_equal = errors <= np.square(FLOAT32_ROUNDING * np.abs(achieved).max(0))
+    missing = np.flatnonzero(~(is_equal | are_noisy_copies(errors, achieved.var(0)))).tolist()
+    in_other_units = any(np.ptp(achieved[:, k]) > 0 and _are_copies(seen, achieved[:, k]).any() for k in missing)
+    return () if in_other_units else tuple(missing)
+
+
+def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tuple[int, ...]:
+    """Return the columns that hold a dimension of the desired goal, or its difference to the achieved goal, in every step.
+
+    They equal it, or they are its copy with another scale and offset. Only dimensions that differ between episodes count. A
+    column that always equals the achieved goal too is not one of the goal: an object may rest at its goal. Dimensions with
+    few different values, such as those of a goal of zeros and ones, are often equalled by chance: they count if columns
+    hold all that differ.
+    Empty for observations and goals that are not flat arrays of floats.
+    episodes: the observations of each.
+    """
+    seen, achieved, desired = (
+        np.concatenate([episode[key] for episode in episodes]) for key in ("observation", "achieved_goal", "desired_goal")
+    )
+    if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved, desired)):
+        return ()
+    dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)
+    goals = np.stack([episode["desired_goal"][0] for episode in episodes])
+    has_many_values, holding = list[bool](), list[Array]()  # of each dimension that differs
+    for k, n_values in enumerate(len(np.unique(column)) for column in goals.T):
+        goal, gap = desired[:, k], (desired - achieved)[:, k]
+        if n_values == 1 or np.abs(gap).max() <= COPY_RTOL * np.ptp(goal):
+            continue
+        equal = (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
+        has_many_values.append(n_values >= FEWEST_GOALS)
+        holding.append(equal | _are_copies(seen, goal) if has_many_values[-1] else equal)
+    if not holding:
+        return ()
+    counts = np.array(has_many_values) | all(columns.any() for columns in holding)
+    return tuple(np.flatnonzero(np.stack(holding)[counts].any(0)).tolist())
+
+
+def _are_copies(columns: Array, values: Array) -> Array:
+    """Return which columns, (T, n), are `values`, (T,), with another scale and offset. Constant ones are not."""
+    values, columns = (part.astype(np.float64) - part.mean(0, np.float64) for part in (values, columns))
+    scale = values @ columns / (values @ values)
+    error, size = np.abs(values[:, None] * scale - columns).max(0), np.ptp(columns, axis=0)
+    return np.asarray((error <= COPY_RTOL * size) & (size > 0))
