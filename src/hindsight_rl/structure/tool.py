@@ -1,4 +1,4 @@
-"""Which columns are the tool: what is near the object when it begins to move, and moves as it does."""
+"""Which columns are the tool: what is near the object when it begins to move."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .columns import GoalCopies, Units, find_delayed_columns, find_differences, 
 from .contact import MIN_ONSETS, find_onsets, is_at_rest, is_moving
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import ALIKE, ERROR_RATE, MOSTLY, ROUNDED, SAMPLED, Steps, at_equal_intervals, regress, standardize
+from .steps import ALIKE, ERROR_RATE, MOSTLY, ROUNDED, Steps, regress, standardize
 
 CANDIDATES = max(POSITION_SIZES)  # columns per dimension of the goal, as those of a position may be in any order
 MOST_GUESSES = 4  # of the tool: they share the episodes, so with more of them each is tried less often
@@ -97,50 +97,22 @@ def _find_gaps(steps: Steps, columns: Sequence[int]) -> list[int]:
 def _rank_tools(steps: Steps, onsets: Array, positions: Sequence[int]) -> list[tuple[float, tuple[int, ...]]]:
     """Return choices of a column for each dimension of the goal, and the logarithm of their likelihood, the highest first.
 
-    While the object rests, the tool is seldom as near to it as at an onset. While the object moves, the tool often moves as
-    it does. Of other columns, both are so in any fraction of the steps.
+    While the object rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these
+    steps. If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most
+    (m e)^-n; by chance it is 1.
     """
     seen = steps.next_observation[:, list(positions), None]
     gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), ROUNDED**2), axis=0).T
     at_rest = np.flatnonzero(is_at_rest(steps))
-    displacements = _Displacements(steps, onsets, at_rest, positions)
     ranked = []
     for chosen in product(*near[:, :CANDIDATES].tolist()):
         if len(set(chosen)) == len(chosen):
             square = gap[:, chosen, range(len(chosen))].sum(1)
             n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
-            likelihoods = [_log_likelihood(n_nearer / (1 + len(at_rest))), _log_likelihood(displacements.fractions(chosen))]
-            ranked.append((sum(likelihoods), tuple(positions[i] for i in chosen)))
+            likelihood = -len(onsets) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
+            ranked.append((likelihood, tuple(positions[i] for i in chosen)))
     return sorted(ranked, reverse=True)
-
-
-def _log_likelihood(fractions: Array) -> float:
-    """Return the logarithm of the likelihood of n fractions between 0 and 1, in comparison with chance.
-
-    If they are from an exponential distribution with their mean m, their likelihood is (m e)^-n; by chance it is 1.
-    """
-    return max(0.0, -len(fractions) * (1 + math.log(fractions.mean())))
-
-
-class _Displacements:
-    """How columns change while the object moves, in the episodes in which it began to move."""
-
-    def __init__(self, steps: Steps, onsets: Array, at_rest: Array, columns: Sequence[int]) -> None:
-        moving = np.flatnonzero(is_moving(steps) & np.isin(steps.episode, steps.episode[onsets]))
-        self._episode = np.unique(steps.episode[moving], return_inverse=True)[1]
-        self._of_object, change = steps.displacement[moving], steps.change[:, list(columns)]
-        self._then, self._otherwise = change[moving], change[at_rest[at_equal_intervals(len(at_rest), SAMPLED)]]
-
-    def fractions(self, chosen: Sequence[int]) -> Array:
-        """Return in which fraction of the steps of rest the chosen columns change as the object does now, (episodes,).
-
-        That is the mean over the steps of an episode in which the object moves. As it does: at least as nearly as now.
-        """
-        then = np.square(self._then[:, chosen] - self._of_object).sum(1)
-        otherwise = np.square(self._otherwise[:, chosen] - self._of_object[:, None]).sum(2)
-        fraction = (1 + (otherwise <= then[:, None]).sum(1)) / (1 + otherwise.shape[1])
-        return np.asarray(np.bincount(self._episode, fraction) / np.bincount(self._episode))
 
 
 def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]]) -> tuple[int, ...] | None:
