@@ -23,7 +23,7 @@ WEIGHT_DECAY = 0.1
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
 MOST_MODEL_STEPS = 3_000  # of which half are those in which the goal moves most
 COMPARED_STEPS = 1_000  # among which the nearest to a step is sought: among all of them that takes seconds
-ORDERS = 4  # in which values of other steps are taken: with two, a column was hidden by chance that a peg needs later
+ORDERS = 2  # in which values of other steps are taken: with one alone, chance widens the intervals
 COLUMN_MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
 EXPLAINED = 0.3  # of the variance: networks that leave more unexplained may not know yet what a column is for
 

@@ -41,6 +41,7 @@ PROBING_STEPS = 1_000  # for each object; at most twice as many while the struct
 # for at most, and twice as many if there are contacts, but the tool is not certain. An opening has no tool, but is learned
 # from so many random steps sooner than from 400.
 MOST_RANDOM_STEPS = 2 * PROBING_STEPS
+MORE_RANDOM_STEPS = 250  # until the structure is inferred again
 AGAIN_FROM = 5_000  # environment steps before which no agent is replaced
 MOST_CATCHING_UP = AGAIN_FROM  # catch-up updates of a new agent: as many as the first one made that may be replaced
 # environment steps without any success, after which training episodes end at their time limit only
@@ -147,7 +148,7 @@ class StructureSearch:
         elif found.sequence is not None:
             self._probe(run, episodes, found, found.sequence)
         elif steps < state.seek_until + (MOST_RANDOM_STEPS if found.n_onsets and found.parts.has_positions else 0):
-            state.next_at, state.guesses = steps + self._random_steps, plan_guesses(found)
+            state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
         else:
             self._learn(run, found)
 
