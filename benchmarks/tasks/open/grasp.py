@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..task import Observation, Task
+from .angles import wrapped
 from .base import Array, GoalTask, unit
 
 SPEED, WIDEST, BLOCK = 0.05, 0.12, 0.06  # of the hand in a step; of the gap between the fingers; width of the block
@@ -78,11 +79,6 @@ def lift(observation: Observation) -> Array:
     return np.array([np.clip(gap[0] / SPEED, -1, 1), np.clip(down / SPEED, -1, 1), 1], np.float32)
 
 
-def _wrapped(angle: Any, period: float) -> Any:
-    """Return angles between minus a half and a half of a period."""
-    return (angle + period / 2) % period - period / 2
-
-
 class BarTongs(GoalTask):
     """Tongs, seen from above, take a bar if they are turned along it, and bring it to a position, in centimetres."""
 
@@ -106,7 +102,7 @@ class BarTongs(GoalTask):
         rates, gap = self.most * action, self.bar - self.tongs
         cosine, sine = unit(self.yaw)
         along, across = cosine * gap[0] + sine * gap[1], cosine * gap[1] - sine * gap[0]
-        is_along = abs(along) < self.long and abs(_wrapped(self.lie - self.yaw, np.pi)) < self.slack
+        is_along = abs(along) < self.long and abs(wrapped(2 * (self.lie - self.yaw))) < 2 * self.slack
         is_between = is_along and abs(across) < (self.width - self.thickness) / 2 + 0.5
         width = float(np.clip(self.width + rates[3], 0.5, 8))
         self.is_held = width <= self.thickness + 0.2 and (self.is_held or is_between)
@@ -138,7 +134,7 @@ def tongs_script() -> Any:
         if seen[6] > 20:
             return np.clip([0, *to / 2.5, -1], -1, 1).astype(np.float32)
         lie, yaw = 0.5 * np.arctan2(seen[9], seen[0]), np.arctan2(seen[4], seen[7])
-        turn = _wrapped(lie - yaw, np.pi)
+        turn = wrapped(2 * (lie - yaw)) / 2  # a bar lies the same after half a turn
         is_there = np.linalg.norm(gap) < 0.4 and abs(turn) < 0.2 and seen[3] > task.thickness
         grip = -1 if is_there or (seen[3] < 6.5 and np.linalg.norm(gap) < 0.2 and seen[3] > 3.5) else 1
         return np.clip([np.degrees(turn) / 15, *gap / 2.5, grip], -1, 1).astype(np.float32)

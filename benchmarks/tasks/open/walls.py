@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..task import Observation, Task
+from .angles import wrapped
 from .base import Array, GoalTask, unit
 
 WALLS = np.array([[[-0.4, 0.4], [-0.4, -0.4]], [[-0.4, -0.4], [0.4, -0.4]], [[0.4, -0.4], [0.4, 0.4]]])
@@ -312,7 +313,7 @@ def cart_script() -> Any:
         seen = observation["observation"]
         at, heading = seen[[4, 3]], np.arctan2(seen[2], seen[6])
         way = _next_position(at, observation["desired_goal"], seen[7:9]) - at
-        turn = (np.arctan2(way[1], way[0]) - heading + np.pi) % (2 * np.pi) - np.pi
+        turn = wrapped(np.arctan2(way[1], way[0]) - heading)
         drive = 0.9 * max(0.0, np.cos(turn)) ** 3 if not seen[5] else -0.3
         turn = np.clip(1.2 * turn, -1, 1)
         return np.clip([drive - turn, drive + turn], -1, 1).astype(np.float32)
