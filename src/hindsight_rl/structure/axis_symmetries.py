@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -61,7 +62,7 @@ class AxisSymmetries:
         """Return the verdict of each symmetry that is proposed."""
         moved = np.abs(self._steps.displacement).mean(0).reshape(-1, self._n_axes).mean(0)
         axes = [k for k in range(self._n_axes) if moved[k] >= LITTLE * moved.max() and self._goals_lie_around(k)]
-        turned = [] if self._has_hand else list(combinations(axes, 2))
+        turned = [] if self._actions_of_hand else list(combinations(axes, 2))  # a hand opens along one axis
         exchanged = [(k, k + 1) for k in range(len(self._centre) // self._n_axes - 1)]
         proposals: list[Proposal] = [(f"mirror of axis {k}", self._mirror(k), (k,), ()) for k in axes]
         proposals += [(f"quarter turn of axes {k} and {m}", self._quarter_turn(k, m), (k, m), ()) for k, m in turned]
@@ -92,13 +93,13 @@ class AxisSymmetries:
         kept = [*range(n_visible), *sorted(partners)]
         self._others, self._profiles = [self._others[k] for k in kept], self._profiles[kept]
 
-    @property
-    def _has_hand(self) -> bool:
-        """Whether an action without an axis moves a visible column: a hand opens along one axis, so turns do not hold."""
+    @cached_property
+    def _actions_of_hand(self) -> list[int]:
+        """Actions without an axis that move a visible column: they open a hand or turn a paddle."""
         moves_tool = np.abs(self._effect).max(1) >= LITTLE
         columns = [column for column in self._controlled.clear if column in self._visible]
         movers = np.abs(self._controlled.effect[:, self._controlled.at(columns)]).argmax(0)
-        return not moves_tool[movers].all()
+        return sorted({action for action in movers.tolist() if not moves_tool[action]})
 
     def _goals_lie_around(self, axis: int) -> bool:
         """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""
@@ -158,9 +159,22 @@ class AxisSymmetries:
     def _with_columns(self, goal: AffineMap) -> Symmetry:
         """Return the symmetry that changes goals so, with what follows for actions and columns.
 
+        An action of a hand changes its sign if steps are predicted better then: a mirror turns a paddle the other way round.
+        """
+        best = self._with_actions(goal, self._actions(goal))
+        for k in self._actions_of_hand:
+            action = replace(best.action, factor=best.action.factor.copy())
+            action.factor[k] *= -1
+            other = self._with_actions(goal, action)
+            best = self._test.better(best, other)
+        return best
+
+    def _with_actions(self, goal: AffineMap, action: AffineMap) -> Symmetry:
+        """Return the symmetry that changes goals and actions so, with what follows for columns.
+
         Positions are transformed as goals are, hidden or not: subgoals and differences are made of them.
         """
-        action, observation = self._actions(goal), AffineMap.identity(self._steps.n_columns)
+        observation = AffineMap.identity(self._steps.n_columns)
         for columns in (self._contact.tool, self._contact.object_columns):
             for k, column in enumerate(columns):
                 observation.source[column] = columns[goal.source[k]]

@@ -148,6 +148,10 @@ class DisplacementModel:
         scaled = (after[:, others] - before[:, others]) / variance[others]
         return max(of_first, self._relative(scaled.mean(1), 1.0), key=lambda found: found.mean + found.error), None
 
+    def mean_loss(self, inputs: Array, targets: Array) -> float:
+        """Return the held-out loss with these inputs (N, k) and targets (N, m) of the same steps."""
+        return float(self._losses(inputs, targets).mean())
+
     def without(self, columns: Array | list[int]) -> Difference:
         """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""
         rng, losses = np.random.default_rng(0), []

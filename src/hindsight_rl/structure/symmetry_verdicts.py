@@ -192,6 +192,11 @@ class SymmetryTest:
         visited = float(is_visited.mean())
         return SymmetryVerdict(candidate, text, loss, opposite, column=column, visited=visited, is_known=is_known)
 
+    def better(self, one: Symmetry, other: Symmetry) -> Symmetry:
+        """Return that of two symmetries whose transformed steps are predicted better, the first if both are alike."""
+        losses = [self.model.mean_loss(*self._transformed(each)) for each in (one, other)]
+        return other if losses[1] < losses[0] else one
+
     def _transformed(self, symmetry: Symmetry) -> tuple[Array, Array]:
         """Return what the model sees of transformed steps, and what it should predict: as `model.inputs` and `targets`."""
         inputs = self._inputs(symmetry.observation.apply(self._seen), symmetry.action.apply(self._action))
