@@ -159,7 +159,7 @@ class AxisSymmetries:
     def _with_columns(self, goal: AffineMap) -> Symmetry:
         """Return the symmetry that changes goals so, with what follows for actions and columns.
 
-        An action of a hand changes its sign if steps are predicted better then: a mirror turns a paddle the other way round.
+        An action of a hand changes its sign if steps are predicted better then: a mirrored paddle turns the other way.
         """
         best = self._with_actions(goal, self._actions(goal))
         for k in self._actions_of_hand:
