@@ -62,7 +62,8 @@ def test_an_agent_on_the_gpu_is_restored(name):
     for agent in (first, second):
         agent.updates(make_batch(agent, seed=1))
     state, restored = first.state_dict(), second.state_dict()
-    assert all(np.array_equal(state[key], restored[key]) for key in state)
+    for key, value in state.items():  # the scale of rewards is NaN: this agent does not normalize them
+        np.testing.assert_array_equal(restored[key], value, err_msg=key)
     assert first.policy_weights().flat.dtype == np.float32
     assert first.values(make_episode()).shape == (5,)
 
