@@ -62,13 +62,13 @@ def play(world, n_episodes, choose, steps=50):
     return episodes
 
 
-def repeated_random_actions(seed, longest=8):
-    """Random actions, each for 1 to `longest` steps."""
+def repeated_random_actions(seed, longest=8, size=2):
+    """Random actions, (size,), each for 1 to `longest` steps."""
     rng, state = np.random.default_rng(seed), {"left": 0, "action": None}
 
     def choose(observation, is_first):
         if is_first or not state["left"]:
-            state["action"], state["left"] = rng.uniform(-1, 1, size=2), int(rng.integers(1, longest + 1))
+            state["action"], state["left"] = rng.uniform(-1, 1, size=size), int(rng.integers(1, longest + 1))
         state["left"] -= 1
         return state["action"]
 

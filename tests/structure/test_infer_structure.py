@@ -52,16 +52,38 @@ class Jointed(Pusher):
         return seen
 
 
-def structure_of(order=None, scale=1.0, world=None):
+class Turned(Pusher):
+    """Objects move along the direction of the tool alone. The third action turns it."""
+
+    def reset(self):
+        super().reset()
+        self.angle, self.spin = self.rng.uniform(-0.7, 0.7), 0.0
+
+    def step(self, action):
+        before = self.puck
+        super().step(action[:2])
+        self.puck = before + (self.puck - before) @ self.direction * self.direction
+        self.spin = 0.1 * action[2]
+        self.angle += self.spin
+
+    @property
+    def direction(self):
+        return np.array([np.cos(self.angle), np.sin(self.angle)])
+
+    def see(self):
+        return np.concatenate([self.tool, self.puck, self.puck - self.tool, self.direction, [self.spin, 3.0]])
+
+
+def structure_of(order=None, scale=1.0, world=None, spec=SPEC):
     world = world or Pusher(0, order, scale)
-    episodes = play(world, 40, repeated_random_actions(1))
-    found = infer_structure(episodes, SPEC)
+    episodes = play(world, 40, repeated_random_actions(1, size=spec.action.shape[0]))
+    found = infer_structure(episodes, spec)
     plan = plan_probing(found, found.sequence)
     probing = []
     for k in range(30):
-        act = ProbingActor(plan, SPEC.action, np.random.default_rng([2, k]))
+        act = ProbingActor(plan, spec.action, np.random.default_rng([2, k]))
         probing += play(world, 1, lambda observation, is_first, act=act: act(observation))
-    return infer_structure(episodes, SPEC, probing), episodes, probing
+    return infer_structure(episodes, spec, probing), episodes, probing
 
 
 @pytest.fixture(scope="module")
@@ -351,6 +373,28 @@ def test_a_column_on_one_side_of_0_changes_its_sign_about_where_it_starts():
     assert along_x.candidate.symmetry.observation.factor[8] == 1
     assert along_y.candidate.symmetry.observation.factor[8] == -1
     assert along_y.candidate.symmetry.observation.offset[8] == pytest.approx(1.6, abs=0.01)
+
+
+def test_a_mirrored_tool_turns_the_other_way():
+    spec = replace(SPEC, action=ArraySpec((3,), "float64", (-1.0,) * 3, (1.0,) * 3))
+    found, _, _ = structure_of(world=Turned(0), spec=spec)
+    mirrors = [each for each in found.symmetries if len(each.candidate.axes) == 1]
+    assert len(mirrors) == 2
+    for verdict in mirrors:
+        symmetry = verdict.candidate.symmetry
+        assert verdict.holds
+        assert symmetry.action.factor[2] == -1
+        assert symmetry.observation.factor[6:9].tolist() == [1, -1, -1]
+
+
+def test_a_mirror_is_not_used_while_an_action_may_have_either_sign(inferred):
+    verdict = inferred[0].symmetries[0]
+    undecided = replace(verdict, candidate=replace(verdict.candidate, undecided=(2,)), is_product=None)
+    assert undecided.is_close
+    assert undecided.is_uncertain
+    assert not undecided.holds
+    assert undecided.reason().endswith("; with the other sign of action 2 the error is about the same")
+    assert replace(undecided, is_known=True).holds
 
 
 def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred():

@@ -19,7 +19,7 @@ from .columns import Units
 from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .drift import find_drift
-from .model import informative_steps
+from .model import informative_steps, mean_and_error
 from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations, lie_on_one_side, rounded
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
 
@@ -68,7 +68,7 @@ class AxisSymmetries:
         proposals += [(f"quarter turn of axes {k} and {m}", self._quarter_turn(k, m), (k, m), ()) for k, m in turned]
         proposals += [(f"exchange of objects {k + 1} and {m + 1}", self._exchange(k, m), (), (k, m)) for k, m in exchanged]
         self._keep_partners([goal for _, goal, *_ in proposals])
-        candidates = [Candidate(name, self._with_columns(goal), *which) for name, goal, *which in proposals]
+        candidates = [self._candidate(*proposal) for proposal in proposals]
         of_axes, of_objects = ([each for each in candidates if bool(each.objects) == is_exchange] for is_exchange in (0, 1))
         drift = find_drift(self._steps, self._contact)
         tested = [
@@ -156,18 +156,22 @@ class AxisSymmetries:
             _swap(action, *pair)
         return action
 
-    def _with_columns(self, goal: AffineMap) -> Symmetry:
+    def _candidate(self, name: str, goal: AffineMap, axes: tuple[int, ...], objects: tuple[int, ...]) -> Candidate:
         """Return the symmetry that changes goals so, with what follows for actions and columns.
 
         An action of a hand changes its sign if steps are predicted better then: a mirrored paddle turns the other way.
         """
-        best = self._with_actions(goal, self._actions(goal))
+        best, undecided = self._with_actions(goal, self._actions(goal)), []
         for k in self._actions_of_hand:
             action = replace(best.action, factor=best.action.factor.copy())
             action.factor[k] *= -1
             other = self._with_actions(goal, action)
-            best = self._test.better(best, other)
-        return best
+            growth = mean_and_error(self._test.losses(other) - self._test.losses(best))
+            if growth.mean < 0:
+                best = other
+            if not (growth.is_above(0.0, 1) or growth.is_below(0.0, 1)):
+                undecided.append(k)
+        return Candidate(name, best, axes, objects, tuple(undecided))
 
     def _with_actions(self, goal: AffineMap, action: AffineMap) -> Symmetry:
         """Return the symmetry that changes goals and actions so, with what follows for columns.
@@ -185,9 +189,9 @@ class AxisSymmetries:
             self._set_pair(symmetry, *pair)
         for i, j, sign, back in pairs:
             if abs(self._profiles[i] @ transformed[j]) < LITTLE:  # both signs fit: that with better predictions is taken
-                loss = self._test.verdict(Candidate("", symmetry)).loss.mean
+                loss = self._test.losses(symmetry).mean()
                 self._set_pair(symmetry, i, j, -sign, -back)
-                if self._test.verdict(Candidate("", symmetry)).loss.mean >= loss:
+                if self._test.losses(symmetry).mean() >= loss:
                     self._set_pair(symmetry, i, j, sign, back)
         self._turn_over(symmetry)
         return symmetry

@@ -22,7 +22,7 @@ WIDTH, BATCH, UPDATES, LEARNING_RATE = 64, 256, 800, 2e-3  # about a second; mor
 WEIGHT_DECAY = 0.1
 MEAN_DECAY, SQUARE_DECAY = 0.9, 0.999  # of Adam: the usual ones
 MOST_MODEL_STEPS = 3_000  # of which half are those in which the goal moves most
-COMPARED_STEPS = 1_000  # among which the nearest to a step is sought: among all of them that takes seconds
+COMPARED_STEPS = MOST_MODEL_STEPS // HELD_OUT  # among which the nearest to a step is sought: among all that takes seconds
 ORDERS = 2  # in which values of other steps are taken: with one alone, chance widens the intervals
 COLUMN_MARGIN = 0.1  # of the held-out loss, for all hidden columns together: a column that matters adds as much alone
 EXPLAINED = 0.3  # of the variance: networks that leave more unexplained may not know yet what a column is for
@@ -88,7 +88,7 @@ class DisplacementModel:
         _, self._episode = np.unique(episode, return_inverse=True)
         self._fold, self.inputs, self.targets = self._episode % HELD_OUT, inputs, targets
         self._layers = self._fit(self._scaled(inputs), self._clipped(targets))
-        self._loss = self._losses(inputs, targets)
+        self._loss = self.losses(inputs, targets)
 
     @property
     def unexplained(self) -> float:
@@ -148,17 +148,13 @@ class DisplacementModel:
         scaled = (after[:, others] - before[:, others]) / variance[others]
         return max(of_first, self._relative(scaled.mean(1), 1.0), key=lambda found: found.mean + found.error), None
 
-    def mean_loss(self, inputs: Array, targets: Array) -> float:
-        """Return the held-out loss with these inputs (N, k) and targets (N, m) of the same steps."""
-        return float(self._losses(inputs, targets).mean())
-
     def without(self, columns: Array | list[int]) -> Difference:
         """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""
         rng, losses = np.random.default_rng(0), []
         for _ in range(ORDERS):
             inputs = self.inputs.copy()
             inputs[:, columns] = inputs[rng.permutation(len(inputs))][:, columns]
-            losses.append(self._losses(inputs, self.targets))
+            losses.append(self.losses(inputs, self.targets))
         return self._difference(np.mean(losses, axis=0))
 
     def fitted_without(self, columns: Array | list[int]) -> DisplacementModel:
@@ -180,8 +176,8 @@ class DisplacementModel:
             return Difference(0.0, np.inf, self.unexplained)
         return mean_and_error(np.bincount(self._episode, growth) / max(usual, TINY), self.unexplained)
 
-    def _losses(self, inputs: Array, targets: Array) -> Array:
-        """Return the squared error of each episode, (episodes,)."""
+    def losses(self, inputs: Array, targets: Array) -> Array:
+        """Return the squared held-out error of each episode with these inputs (N, k) and targets (N, m), (episodes,)."""
         return np.bincount(self._episode, np.square(self._errors(inputs, targets)).mean(1))
 
     def _errors(self, inputs: Array, targets: Array) -> Array:

@@ -36,12 +36,14 @@ class Candidate:
 
     axes: of the goal: one for a mirror of an axis, two for a quarter turn, none for others.
     objects: the numbers of two objects that are exchanged.
+    undecided: actions of which it is not known yet whether they change their signs.
     """
 
     name: str
     symmetry: Symmetry
     axes: tuple[int, ...] = ()
     objects: tuple[int, ...] = ()
+    undecided: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class SymmetryVerdict:
     @property
     def is_certain(self) -> bool:
         """Whether the test alone accepts it."""
-        is_accepted = self.is_close and self.opposite.is_above(SYMMETRY_MARGIN, 1)
+        is_accepted = self.is_close and self.opposite.is_above(SYMMETRY_MARGIN, 1) and not self.candidate.undecided
         return (is_accepted or self.is_known) and not self.is_refuted
 
     @property
@@ -135,6 +137,9 @@ class SymmetryVerdict:
         else:
             growth = self.loss.in_percent(SYMMETRY_MARGIN, self.n_tested)
             reason = f"in transformed steps the error of column {self.column} grows, relative to its variance, by {growth}"
+        if self.candidate.undecided:
+            actions = ", ".join(map(str, self.candidate.undecided))
+            reason += f"; with the other sign of action {actions} the error is about the same"
         if not self.opposite.is_above(SYMMETRY_MARGIN, 1):
             reason += "; the model knows too little: of opposite motion the error would hardly be larger"
         if not self.distance:
@@ -192,10 +197,9 @@ class SymmetryTest:
         visited = float(is_visited.mean())
         return SymmetryVerdict(candidate, text, loss, opposite, column=column, visited=visited, is_known=is_known)
 
-    def better(self, one: Symmetry, other: Symmetry) -> Symmetry:
-        """Return that of two symmetries whose transformed steps are predicted better, the first if both are alike."""
-        losses = [self.model.mean_loss(*self._transformed(each)) for each in (one, other)]
-        return other if losses[1] < losses[0] else one
+    def losses(self, symmetry: Symmetry) -> Array:
+        """Return the squared error of transformed steps in each episode, (episodes,). All visible columns count."""
+        return self.model.losses(*self._transformed(symmetry))
 
     def _transformed(self, symmetry: Symmetry) -> tuple[Array, Array]:
         """Return what the model sees of transformed steps, and what it should predict: as `model.inputs` and `targets`."""
