@@ -53,7 +53,7 @@ def rate(run: Callable[[], Any], seconds: float) -> float:
     return calls * BATCHES / (time.perf_counter() - start)
 
 
-def measure(name: str, hidden: tuple[int, ...], batch_size: int, seconds: float) -> tuple[float, ...]:
+def measure(name: str, hidden: tuple[int, ...], batch_size: int, seconds: float) -> tuple[float, float, float, float]:
     """Return batches per second: on the CPU, on the GPU, with a CUDA graph, and of the graph alone (no new batches)."""
     on_cpu, plain, graphed = make(name, hidden, "cpu"), make(name, hidden), make(name, hidden)
     batch = random_batch(np.random.default_rng(0), batch_size, BATCHES, SIZES)

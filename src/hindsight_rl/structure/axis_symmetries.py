@@ -187,11 +187,14 @@ class AxisSymmetries:
         pairs = pair_columns(self._profiles, transformed)
         for pair in pairs:
             self._set_pair(symmetry, *pair)
+        least = self._test.losses(symmetry).mean()
         for i, j, sign, back in pairs:
             if abs(self._profiles[i] @ transformed[j]) < LITTLE:  # both signs fit: that with better predictions is taken
-                loss = self._test.losses(symmetry).mean()
                 self._set_pair(symmetry, i, j, -sign, -back)
-                if self._test.losses(symmetry).mean() >= loss:
+                loss = self._test.losses(symmetry).mean()
+                if loss < least:
+                    least = loss
+                else:
                     self._set_pair(symmetry, i, j, sign, back)
         self._turn_over(symmetry)
         return symmetry
