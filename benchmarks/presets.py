@@ -24,7 +24,6 @@ TASKS_OF = {  # open tasks that have the feature
     "object": ("DiscPuck-v0", "Drawer-v0"),
     "lone_object": ("DiscPuck-v0", "PlaneGrasp-v0"),
     "guided": ("DiscPuck-v0", "PlaneGrasp-v0"),
-    "several_objects": ("CursorAndDisks-v0", "TwoPucks-v0"),
     "hit": ("SlidingPuck-v0",),
     "body": ("TwoCars-v0", "PlaneDrone-v0"),
 }

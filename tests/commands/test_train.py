@@ -63,7 +63,7 @@ def test_the_recipe_that_a_run_writes_at_its_end_holds_what_it_found(tmp_path, m
     settings = json.loads(next(tmp_path.glob("runs/PointReach-v0/td3-seed0-1/settings.json")).read_text())
     options = load_recipe("mine.toml").options
     assert options["structure"] == structure
-    assert options["discount"] == settings["options"]["discount"] == (0.981 if structure == "inferred" else 0.98)
+    assert options["relabel"] == settings["options"]["relabel"] == ("future=0.4,desired=0.4" if structure == "inferred" else "")
     capsys.readouterr()
     assert main(["train", "PointReach-v0", "--recipe", "mine.toml", "--workers", "0"]) == 0
     printed = capsys.readouterr().out
@@ -90,10 +90,10 @@ def test_a_recipe_with_another_suffix_is_refused_before_the_run(tmp_path, capsys
 
 def test_the_first_lines_say_what_is_declared_and_what_is_not_used(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main([*RUN, "--steps", "300", "--hidden-observation", "2", "--discount", "0.9"]) == 0
+    assert main([*RUN, "--steps", "300", "--hidden-observation", "2", "--relabel", "future=0.8"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "recipe 'default' (hidden_observation declared, the rest inferred: nothing found yet)" in printed
-    assert "not used: discount = 0.981, since you set discount = 0.9" in printed
+    assert "not used: relabel = future=0.4,desired=0.4, since you set relabel = future=0.8" in printed
 
 
 def test_a_name_stays_with_a_run_that_is_resumed_without_it(tmp_path):

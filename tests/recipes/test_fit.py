@@ -24,7 +24,7 @@ def test_networks_by_size_worked_out_by_hand():
 
 @pytest.mark.parametrize(
     ("limit", "discount", "steps"),
-    [(50, 0.98, 250), (5, 0.9, 200), (700, 0.99, 500), (15, 0.933, 200), (None, 0.98, 500)],
+    [(50, 0.95, 250), (5, 0.9, 200), (700, 0.99, 500), (30, 0.917, 200), (None, 0.98, 500)],
 )
 def test_discount_and_random_steps_by_time_limit(limit, discount, steps):
     chosen = options(limit=limit)
@@ -42,6 +42,11 @@ def test_discount_and_random_steps_by_time_limit(limit, discount, steps):
 )
 def test_goal_features_by_kind_of_goal(goals, features):
     assert options(goal_space=goals).get("goal_features") == features
+
+
+@pytest.mark.parametrize(("limit", "discount"), [(50, 0.98), (5, 0.9), (15, 0.933), (700, 0.99)])
+def test_discrete_actions_look_as_far_as_the_time_limit(limit, discount):
+    assert options(limit=limit, action_space=spaces.Discrete(5))["discount"] == discount
 
 
 def test_each_value_of_a_discrete_space_counts():

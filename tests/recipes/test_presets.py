@@ -14,12 +14,12 @@ def options_of(measures, *presets):
 @pytest.mark.parametrize(
     ("steps_to_goal", "limit", "options"),
     [
-        (15, 500, {"training_episode_steps": 90, "discount": 0.989}),
+        (15, 500, {"training_episode_steps": 90, "discount": 0.967}),
         (2, 500, {"training_episode_steps": 50, "discount": 0.95}),
         (2, 50, {"discount": 0.95}),
         (80, 500, {"discount": 0.99}),
-        (15, 150, {"discount": 0.989}),
-        (15, None, {"discount": 0.989}),
+        (15, 150, {"discount": 0.967}),
+        (15, None, {"discount": 0.967}),
     ],
 )
 def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, options):
@@ -39,19 +39,10 @@ def test_what_a_preset_needs_is_not_needed_by_itself():
     assert {choice.option: choice.needs for choice in choices} == {"n_waypoints": "", "critic_layer_norm": "n_waypoints"}
 
 
-@pytest.mark.parametrize(("steps_per_object", "discount"), [(50, 0.98), (5, 0.9)])
-def test_the_discount_leaves_each_object_its_time(steps_per_object, discount):
-    assert options_of({"steps_per_object": steps_per_object}, "several_objects") == {"discount": discount}
-
-
-def test_an_object_that_must_be_hit_gets_a_short_horizon_and_exact_hits_later():
+def test_an_object_that_must_be_hit_gets_exact_hits_later():
     options = options_of({"episode_steps": 50}, "hit")
-    assert (options["discount"], options["exploration_decay_start"]) == (0.95, 100_000)  # 20 steps; 2,000 episodes
+    assert options["exploration_decay_start"] == 100_000  # 2,000 episodes
     assert options["relabel_schedule"] == ("100000: future=0.35,desired=0.15",)
-
-
-def test_the_discount_of_long_episodes_looks_100_steps_ahead():
-    assert options_of({"episode_steps": 5_000}, "hit")["discount"] == 0.99
 
 
 def test_a_preset_has_lists_of_numbers_and_measures_that_exist():

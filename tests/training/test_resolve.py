@@ -41,9 +41,9 @@ def test_the_agent_follows_from_the_actions_unless_it_is_given():
 
 def test_an_automatic_recipe_chooses_from_the_task_what_nobody_gave():
     settings = resolve_settings(load_recipe("default"), SPEC, None, {"hidden": [7]})
-    assert (settings.agent_options.hidden, settings.agent_options.discount) == ((7,), 0.98)
+    assert (settings.agent_options.hidden, settings.agent_options.discount) == ((7,), 0.95)
     assert [settings.source(name) for name in ("hidden", "discount", "tau")] == ["given", "task", "recipe"]
-    assert settings.reasons["discount"] == "episodes of 50 steps"
+    assert settings.reasons["discount"] == "20 steps ahead, in episodes of 50 steps"
     assert "hidden" not in settings.reasons
 
 
@@ -58,7 +58,7 @@ def test_what_was_observed_lies_between_the_defaults_and_the_recipe():
 
 def test_the_users_time_limit_is_the_one_that_counts():
     settings = resolve_settings(load_recipe("default"), SPEC, None, {"max_episode_steps": 20})
-    assert (settings.agent_options.discount, settings.training.random_steps) == (0.95, 200)
+    assert (settings.agent_options.discount, settings.training.random_steps) == (0.9, 200)
 
 
 def test_an_own_recipe_of_one_line_keeps_the_automatic_settings(tmp_path):

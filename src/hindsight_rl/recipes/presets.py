@@ -22,7 +22,7 @@ from .files import RECIPES, names_in, read_toml
 
 PRESETS = RECIPES / "presets"
 LONGEST_HORIZON = 100.0  # steps: with more, values are too large to be learned from few samples
-Measure = Literal["time_limit", "episode_steps", "steps_per_object", "steps_to_goal", "goal_std", "tolerance_step"]
+Measure = Literal["time_limit", "episode_steps", "steps_to_goal", "goal_std", "tolerance_step"]
 
 
 class Multiple(OptionRecord):

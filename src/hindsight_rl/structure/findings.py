@@ -77,11 +77,8 @@ class Structure:
     def measures(self) -> dict[str, float]:
         """Return what was measured, by the names that presets use."""
         limit = {} if self.time_limit is None else {"time_limit": float(self.time_limit)}
-        n_objects = len(self.parts.objects) if self.sequence is None else len(self.sequence.contacts)
-        episode_steps = self.time_limit or self.longest_episode
         return limit | {
-            "episode_steps": episode_steps,
-            "steps_per_object": episode_steps / max(n_objects, 1),
+            "episode_steps": self.time_limit or self.longest_episode,
             "steps_to_goal": self.inertia.steps_to_goal,
             "goal_std": self.parts.goal_std,
             "tolerance_step": 1 / (1 + self.tolerance_levels),
@@ -95,9 +92,6 @@ class Structure:
         yield Feature("object", self.parts.evidence())
         if not self.parts.body:
             yield Feature("lone_object", self.parts.evidence())
-        if self.sequence is not None and not self.sequence.is_plain and self.time_limit is not None:
-            reason = f"{len(self.sequence.contacts)} objects in {self.time_limit} steps"
-            yield Feature("several_objects", reason, needs="subgoals")
         if self.contact is not None:
             reach = f"as the tool reaches {self.contact.in_reach:.0%} of the goals"
             if self.contact.leads_to_goals:
