@@ -105,8 +105,7 @@ def presets_text() -> str:
 def _preset_options(preset: presets.Preset) -> str:
     texts = [f"{name} = {' '.join(value) if isinstance(value, list) else value}" for name, value in preset.options.items()]
     if preset.horizon is not None:
-        limits = f"at least {preset.horizon.shortest:g}"
-        limits += f", at most {preset.horizon.longest:g}" if preset.horizon.longest < float("inf") else ""
+        limits = f"at least {preset.horizon.shortest:g}, at most {presets.LONGEST_HORIZON}"
         texts.append(f"discount: looks {_multiple(preset.horizon)} steps ahead ({limits})")
     for name, count in preset.steps.items():
         bound = f", at most {_multiple(count.most)}" if count.most else ""

@@ -63,11 +63,9 @@ def test_the_recipe_that_a_run_writes_at_its_end_holds_what_it_found(tmp_path, m
     settings = json.loads(next(tmp_path.glob("runs/PointReach-v0/td3-seed0-1/settings.json")).read_text())
     options = load_recipe("mine.toml").options
     assert options["structure"] == structure
-    assert (
-        options["relabel"]
-        == settings["options"]["relabel"]
-        == ("future=0.4,desired=0.4" if structure == "inferred" else "")
-    )
+    assert options["discount"] == settings["options"]["discount"] == 0.95
+    relabel = "future=0.4,desired=0.4" if structure == "inferred" else ""
+    assert options["relabel"] == settings["options"]["relabel"] == relabel
     capsys.readouterr()
     assert main(["train", "PointReach-v0", "--recipe", "mine.toml", "--workers", "0"]) == 0
     printed = capsys.readouterr().out

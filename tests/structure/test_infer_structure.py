@@ -280,13 +280,13 @@ def test_an_object_that_must_be_hit_gets_exact_hits_later(inferred):
     contact = replace(reached.contact, in_reach=0.1)
     hit = replace(reached, sequence=replace(reached.sequence, contacts=(contact,)), time_limit=50)
     options = options_of(hit)
-    assert "subgoals" not in options
+    assert not {"subgoals", "discount"} & options.keys()
     assert options["action_l2"] == 0.05
     assert (options["exploration_decay"], options["exploration_decay_start"]) == (0.4, 100_000)
     assert options["relabel_schedule"] == ("100000: future=0.35,desired=0.15",)
     later = options_of(replace(hit, time_limit=None, longest_episode=100))
     assert later["exploration_decay_start"] == 200_000
-    assert not {"exploration_decay", "relabel_schedule"} & options_of(reached).keys()
+    assert not {"discount", "exploration_decay", "relabel_schedule"} & options_of(reached).keys()
 
 
 def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):

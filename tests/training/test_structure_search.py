@@ -85,6 +85,7 @@ def test_two_objects_have_a_chain():
         model.learn(5_100)
         texts = model.settings.agent_options.subgoals
         assert [text.split()[-2:] for text in texts] == [[f"dimensions={n}", "placed=0.0707"] for n in ("0,1", "2,3")]
+        assert model.settings.agent_options.discount == 0.938  # 16 steps: 0.4 of 40
         assert len(model.trainer.search.state.found.value("subgoals")) == 2
         assert model.trainer.search.state.probing is None  # what it planned is not kept
         assert model.trainer.success.recent_rate < LITTLE

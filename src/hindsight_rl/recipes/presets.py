@@ -4,7 +4,7 @@ A file says for which feature it is, and with which tasks that was established. 
 measured in the steps of the task:
 
 [options]: values as they are. A text in a list may name an option of [steps] in braces.
-[horizon]: of the discount, in steps: factor * measure, at least `shortest` and at most `longest`.
+[horizon]: of the discount, in steps: factor * measure, at least `shortest` and at most LONGEST_HORIZON.
 [steps]: whole numbers: factor * measure. `least` and `most` bound them; above `unless_above` the option is left out.
 [scaled]: numbers with two digits: factor * measure.
 """
@@ -21,7 +21,7 @@ from ..options import Choice, Feature, OptionRecord
 from .files import RECIPES, names_in, read_toml
 
 PRESETS = RECIPES / "presets"
-LONGEST_HORIZON = 100.0  # steps: with more, values are too large to be learned from few samples
+LONGEST_HORIZON = 100  # steps: with more, values are too large to be learned from few samples
 Measure = Literal["time_limit", "episode_steps", "steps_to_goal", "goal_std", "tolerance_step"]
 
 
@@ -48,7 +48,6 @@ class Horizon(Multiple):
     """How many steps the discount looks ahead."""
 
     shortest: float
-    longest: float = LONGEST_HORIZON
 
 
 class Preset(OptionRecord):
@@ -70,7 +69,7 @@ class Preset(OptionRecord):
         steps = {name: round(count) for name, count in self._steps(measures)}
         found = {name: _filled(value, steps) for name, value in self.options.items()} | steps
         if self.horizon is not None:
-            horizon = min(max(self.horizon.value(measures), self.horizon.shortest), self.horizon.longest)
+            horizon = min(max(self.horizon.value(measures), self.horizon.shortest), LONGEST_HORIZON)
             found["discount"] = round(1 - 1 / horizon, 3)
         return found | {name: float(f"{each.value(measures):.2g}") for name, each in self.scaled.items()}
 
