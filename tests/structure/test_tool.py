@@ -56,9 +56,10 @@ def test_a_tool_is_certain_if_it_is_20_times_as_likely(ranked, expected):
     assert _certain(ranked) == expected
 
 
+@pytest.mark.parametrize("offset", [0.0, 0.2])
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
-def test_the_gap_to_an_object_is_no_position_though_the_object_starts_where_it_always_does(order):
-    """Columns: the tool, which actions move, the gap, and the object, which slides in steps of its own."""
+def test_the_gap_to_an_object_is_no_position_though_the_object_starts_where_it_always_does(order, offset):
+    """Columns: the tool, which actions move, the gap to a point of the object, and the object, which slides by itself."""
     rng = np.random.default_rng(0)
     episodes = []
     for _ in range(6):
@@ -66,7 +67,7 @@ def test_the_gap_to_an_object_is_no_position_though_the_object_starts_where_it_a
         tool = rng.uniform(-1, 1) + np.append(0, 0.1 * actions.cumsum())
         slides = np.where(np.arange(30) % 10 == 9, rng.normal(size=30), 0)
         place = np.append(0, slides.cumsum())
-        seen = np.stack([np.stack([tool, place - tool], 1)[:, k] for k in order] + [place], 1)
+        seen = np.stack([np.stack([tool, place + offset - tool], 1)[:, k] for k in order] + [place], 1)
         goal = np.full((31, 1), rng.uniform(-1, 1))
         episodes.append(Episode(seen, place[:, None], goal, actions, np.zeros(30)))
     assert find_positions(Steps.from_episodes(episodes), [0, 1]) == [order.index(0)]

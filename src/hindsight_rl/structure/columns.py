@@ -32,7 +32,7 @@ class GoalCopies:
 
 @dataclass(frozen=True)
 class ColumnDifference:
-    """column = left - right in every step."""
+    """column = left - right in every step, up to a constant: a bail is above the bucket that it carries."""
 
     column: int
     left: int
@@ -68,18 +68,24 @@ def find_constant_columns(steps: Steps) -> tuple[int, ...]:
 
 
 def find_differences(steps: Steps) -> tuple[ColumnDifference, ...]:
-    """Find the columns that are exactly one column minus another, one pair for each such column."""
+    """Find the columns that are one column minus another, exactly up to a constant, one pair for each such column.
+
+    If several pairs are, as where a place is seen in two ways, it is the one with the smallest constant.
+    """
     seen = np.concatenate([steps.observation, steps.next_observation])
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0).tolist()
+    size, first, seen = np.abs(seen).max(0), seen[0], seen - seen[0]
     sample = seen[:: max(1, len(seen) // SAMPLED)]
-    size = np.abs(seen).max(0)
     found: dict[
         frozenset[int], ColumnDifference
     ] = {}  # "c = a - b" and "b = a - c" say the same: one of each triple is kept
     for column in live:
         rounding = FLOAT32_ROUNDING * (size[live, None] + size[live] + size[column])  # of each pair's difference from it
         gap = np.abs(sample[:, live, None] - sample[:, None, live] - sample[:, column, None, None]).max(0)
-        for i, j in np.argwhere(gap <= rounding):
+        pairs = np.argwhere(gap <= rounding)
+        constants = np.abs(first[live][pairs] @ [1, -1] - first[column])
+        constants[constants <= rounding[tuple(pairs.T)]] = 0.0
+        for i, j in pairs[np.argsort(constants, kind="stable")]:
             left, right = live[i], live[j]
             exact = np.abs(seen[:, left] - seen[:, right] - seen[:, column]).max() <= rounding[i, j]
             if exact and left != right and column not in (left, right):
