@@ -1,4 +1,4 @@
-"""Two tasks of a workshop: a turning platter and a warm needle."""
+"""A warm needle draws a bead."""
 
 from __future__ import annotations
 
@@ -8,86 +8,11 @@ import numpy as np
 from gymnasium import spaces
 
 from ..task import Task
-from .sparse import Sparse, unit
-
-
-def _wrapped(angle: Any, period: float) -> Any:
-    """Return angles between minus a half and a half of a period."""
-    return (angle + period / 2) % period - period / 2
+from .sparse import Sparse
 
 
 def _box(low: Any, high: Any) -> spaces.Box:
     return spaces.Box(np.array(low, np.float32), np.array(high, np.float32), dtype=np.float32)
-
-
-class PlatterPush(Sparse):
-    """A platter turns under a rod, which slides in along x and pushes a round piece across the platter.
-
-    The piece turns with the platter. Lengths are in millimetres, actions are degrees and millimetres in a step.
-    """
-
-    near, size, half_width, rim = 18.0, 20.0, 15.0, 190.0
-    deepest, shortest = -150.0, 230.0  # positions of the rod's tip
-
-    def __init__(self) -> None:
-        super().__init__(7, 2, _box([-12, -20], [12, 20]), np.float32)
-
-    def begin(self, draw: Any) -> None:
-        self.piece = self.goal = draw(50, 160) * unit(draw(-np.pi, np.pi))
-        while np.linalg.norm(self.goal - self.piece) < 60:
-            self.goal = draw(40, 160) * unit(draw(-np.pi, np.pi))
-        self.rod, self.spin, self.load, self.mark = draw(190, 230), 0.0, 0.0, draw(-np.pi, np.pi)
-
-    def move(self, action: Any) -> None:
-        self.spin, self.load = 0.4 * self.spin + 0.6 * action[0], 0.0
-        cosine, sine = unit(np.radians(self.spin) / 3)
-        self.mark += np.radians(self.spin)
-        for _ in range(3):
-            x, y = self.piece
-            self.piece = np.array([cosine * x - sine * y, sine * x + cosine * y])
-            self.rod = float(np.clip(self.rod + action[1] / 3, self.deepest, self.shortest))
-            self._push()
-
-    def _push(self) -> None:
-        x, y = self.piece
-        gap = np.array([min(x - self.rod, 0.0), y - min(max(y, -self.half_width), self.half_width)])
-        distance = float(np.sqrt(gap @ gap))
-        if distance < self.size:
-            way = gap / distance if distance > 1e-9 else np.array([-1.0, 0.0])
-            self.piece = self.piece + (self.size - distance) * way
-            self.load += self.size - distance
-        radius = float(np.sqrt(self.piece @ self.piece))
-        self.piece = self.piece * min(1.0, self.rim / max(radius, 1e-9))
-
-    def sensors(self) -> Any:
-        (x, y), (cosine, sine) = self.piece, unit(self.mark)
-        return [self.spin, x, cosine, self.rod, y, self.load + 0.2 * self.np_random.normal(), sine]
-
-    def reached(self) -> Any:
-        return self.piece
-
-
-def platter_script() -> Any:
-    task = PlatterPush
-
-    def act(observation: Any) -> Any:
-        spin, x, _, rod, y, _, _ = observation["observation"].astype(float)
-        goal = observation["desired_goal"].astype(float)
-        radius, wished, angle = np.hypot(x, y), np.hypot(*goal), np.degrees(np.arctan2(y, x))
-        turn, slide = 0.0, 20.0
-        if abs(radius - wished) < 10:  # turn the piece to the goal, and keep clear of the rod
-            to = _wrapped(np.degrees(np.arctan2(goal[1], goal[0])) - angle, 360)
-            next_y = radius * np.sin(np.radians(angle + np.clip(to, -20, 20)))
-            is_clear = rod > max(x, 0) + 20 or x < -40 or abs(next_y) > abs(y)
-            turn = to if is_clear else 0.0
-        elif abs(y) < 8 and (x > 0 or rod - x < task.size + 2) and rod > x + task.size - 5:
-            end = wished if wished < radius and x > 0 else -wished
-            turn, slide = -0.2 * spin, end + task.size - rod
-        elif rod > radius + task.size:
-            turn = -angle
-        return np.clip([(turn - 0.4 * spin) / 0.6, slide], [-12, -20], [12, 20]).astype(np.float32)
-
-    return act
 
 
 class WaxBead(Sparse):
@@ -145,7 +70,4 @@ def bead_script() -> Any:
     return act
 
 
-TASKS = (
-    Task("PlatterPush-v0", "push", "closed", PlatterPush, 80, platter_script),
-    Task("WaxBead-v0", "later", "closed", WaxBead, 60, bead_script),
-)
+TASKS = (Task("WaxBead-v0", "later", "closed", WaxBead, 60, bead_script),)

@@ -1,4 +1,4 @@
-"""Grasp: fingers lift a block in a plane with gravity, and tongs that turn take a bar."""
+"""Grasp: fingers lift a block in a plane with gravity, tongs that turn take a bar, and a hook lifts a bucket."""
 
 from __future__ import annotations
 
@@ -142,7 +142,74 @@ def tongs_script() -> Any:
     return act
 
 
+class WellBucket(GoalTask):
+    """A hook, seen from the front, catches the bail of a bucket from below and lifts the bucket to a place in the air.
+
+    The bucket falls from the hook if the hook moves sideways too fast. The last column is the height of the hook above the
+    bail.
+    """
+
+    near, bail, lip = 0.07, 0.2, 0.08  # height of the bail above the bottom of the bucket, half the width of the hook
+
+    def __init__(self) -> None:
+        super().__init__(6, 2, 2)
+
+    def begin(self) -> None:
+        self.hook = self.place([-0.4, 0.1], [0.4, 0.6])
+        self.bucket, self.fall, self.is_hung = np.array([float(self.place(-0.3, 0.3, 1)[0]), 0.0]), 0.0, False
+        shift, height = self.place([-0.25, 0.1], [0.25, 0.4])
+        self.goal = np.array([np.clip(self.bucket[0] + shift, -0.4, 0.4), height])
+
+    def move(self, action: Array) -> None:
+        before, gap = self.hook, self._above_bail()
+        self.hook = np.clip(before + 0.05 * action, [-0.5, 0.02], [0.5, 0.8])
+        dx, dz = self.hook - before
+        if self.is_hung:
+            self.bucket = self.bucket + np.array([np.clip(dx, -0.04, 0.04), dz])
+            if self.bucket[1] < 0 or abs(self.bucket[0] - self.hook[0]) > self.lip:
+                self.is_hung, self.fall = False, 0.0
+        else:
+            self.fall -= 0.02
+            self.bucket = self.bucket + np.array([0, self.fall])
+        if self.bucket[1] <= 0:
+            self.bucket[1], self.fall = 0.0, 0.0
+        if not self.is_hung and abs(self.hook[0] - self.bucket[0]) < self.lip:
+            if gap < 0 <= self._above_bail():
+                self.is_hung, self.fall, self.bucket[1] = True, 0.0, self.hook[1] - self.bail
+            elif gap >= 0 > self._above_bail():  # from above, the hook rests on the bail
+                self.hook[1] = self.bucket[1] + self.bail
+
+    def _above_bail(self) -> float:
+        return float(self.hook[1] - self.bucket[1] - self.bail)
+
+    def observe(self) -> Array:
+        return np.array([*self.hook, *self.bucket, self.fall, self._above_bail()])
+
+    def achieved(self) -> Array:
+        return self.bucket.copy()
+
+
+def bucket_script() -> Any:
+    def act(observation: Observation) -> Array:
+        x, _, bucket_x, bucket_z, _, gap = observation["observation"]
+        offset = x - bucket_x
+        if abs(gap) < 1e-6 and bucket_z > 0:  # the bucket hangs on the hook
+            move = observation["desired_goal"] - observation["achieved_goal"]
+            return np.clip(move / 0.05, [-0.7, -1], [0.7, 1]).astype(np.float32)
+        if gap < 0 and abs(offset) < 0.04:
+            move = np.array([-offset, 0.05])
+        elif gap > -0.05:  # down beside the bail
+            target = bucket_x + np.copysign(0.14, offset) if abs(offset) < 0.12 else x
+            move = np.array([target - x, -0.05 if abs(offset) > 0.09 else 0.0])
+        else:
+            move = np.array([-offset, 0.0])
+        return np.clip(move / 0.05, -1, 1).astype(np.float32)
+
+    return act
+
+
 TASKS = (
     Task("PlaneGrasp-v0", "grasp", "open", PlaneGrasp, 50, lambda: lift),
     Task("BarTongs-v0", "grasp", "open", BarTongs, 50, tongs_script),
+    Task("WellBucket-v0", "grasp", "open", WellBucket, 60, bucket_script),
 )

@@ -1,8 +1,9 @@
-"""Push a puck with a disc or an arm, a barrel with a paddle, and a cube with a hand whose sensors are noisy."""
+"""Push a puck with a disc or an arm, a barrel with a paddle, a piece on a platter, and a cube seen by noisy sensors."""
 
 from __future__ import annotations
 
 import numpy as np
+from gymnasium import spaces
 
 from ..task import Observation, Task
 from .base import Array, GoalTask, push_out, toward_push, unit
@@ -273,10 +274,78 @@ def _between(angle: float) -> float:
     return float((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
+class PlatterPush(GoalTask):
+    """A platter turns under a rod, which slides in along x and pushes a round piece across the platter.
+
+    The piece turns with the platter. Lengths are in millimetres, actions are degrees and millimetres in a step.
+    """
+
+    near, size, half_width, rim = 18.0, 20.0, 15.0, 190.0
+    deepest, shortest = -150.0, 230.0  # positions of the rod's tip
+
+    def __init__(self) -> None:
+        super().__init__(7, 2, 2)
+        largest = np.array([12, 20], np.float32)
+        self.action_space = spaces.Box(-largest, largest)
+
+    def begin(self) -> None:
+        draw = self.np_random.uniform
+        self.piece = self.goal = draw(50, 160) * unit(draw(-np.pi, np.pi))
+        while np.linalg.norm(self.goal - self.piece) < 60:
+            self.goal = draw(40, 160) * unit(draw(-np.pi, np.pi))
+        self.rod, self.spin, self.load, self.mark = draw(190, 230), 0.0, 0.0, draw(-np.pi, np.pi)
+
+    def move(self, action: Array) -> None:
+        self.spin, self.load = 0.4 * self.spin + 0.6 * action[0], 0.0
+        cosine, sine = unit(np.radians(self.spin) / 3)
+        self.mark += np.radians(self.spin)
+        for _ in range(3):
+            x, y = self.piece
+            self.piece = np.array([cosine * x - sine * y, sine * x + cosine * y])
+            self.rod = float(np.clip(self.rod + action[1] / 3, self.deepest, self.shortest))
+            self._push()
+
+    def _push(self) -> None:
+        x, y = self.piece
+        gap = np.array([min(x - self.rod, 0.0), y - np.clip(y, -self.half_width, self.half_width)])
+        distance = float(np.linalg.norm(gap))
+        if distance < self.size:
+            way = gap / distance if distance > 1e-9 else np.array([-1.0, 0.0])
+            self.piece = self.piece + (self.size - distance) * way
+            self.load += self.size - distance
+        self.piece = self.piece * min(1.0, self.rim / max(float(np.linalg.norm(self.piece)), 1e-9))
+
+    def observe(self) -> Array:
+        (x, y), (cosine, sine) = self.piece, unit(self.mark)
+        return np.array([self.spin, x, cosine, self.rod, y, self.load + 0.2 * self.np_random.normal(), sine])
+
+    def achieved(self) -> Array:
+        return self.piece.copy()
+
+
+def turn_and_push(observation: Observation) -> Array:
+    spin, x, _, rod, y, _, _ = observation["observation"]
+    goal, size = observation["desired_goal"], PlatterPush.size
+    radius, wished, angle = np.hypot(x, y), np.hypot(*goal), np.degrees(np.arctan2(y, x))
+    turn, slide = 0.0, 20.0
+    if abs(radius - wished) < 10:  # turn the piece to the goal, and keep clear of the rod
+        to = (np.degrees(np.arctan2(goal[1], goal[0])) - angle + 180) % 360 - 180
+        next_y = radius * np.sin(np.radians(angle + np.clip(to, -20, 20)))
+        is_clear = rod > max(x, 0) + 20 or x < -40 or abs(next_y) > abs(y)
+        turn = to if is_clear else 0.0
+    elif abs(y) < 8 and (x > 0 or rod - x < size + 2) and rod > x + size - 5:
+        end = wished if wished < radius and x > 0 else -wished
+        turn, slide = -0.2 * spin, end + size - rod
+    elif rod > radius + size:
+        turn = -angle
+    return np.clip([(turn - 0.4 * spin) / 0.6, slide], [-12, -20], [12, 20]).astype(np.float32)
+
+
 TASKS = (
     Task("DiscPuck-v0", "push", "open", DiscPuck, 50, lambda: push_puck),
     Task("ArmPuck-v0", "push", "open", ArmPuck, 60, lambda: push_with_arm),
     Task("TorqueArm-v0", "push", "open", TorqueArm, 60, lambda: push_with_torques),
     Task("NoisyTable-v0", "push", "open", NoisyTable, 60, lambda: push_cube),
     Task("PaddleBarrel-v0", "push", "open", PaddleBarrel, 80, lambda: push_with_paddle),
+    Task("PlatterPush-v0", "push", "open", PlatterPush, 80, lambda: turn_and_push),
 )
