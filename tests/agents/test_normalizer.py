@@ -7,12 +7,15 @@ from hypothesis.extra import numpy as hnp
 from hindsight_rl.agents.layout import Layout
 from hindsight_rl.agents.preprocessor import Normalizer, RunningMoments
 from hindsight_rl.options.agent import InputOptions
-from hindsight_rl.records import ArraySpec, Episode
+from hindsight_rl.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.task_structure.subgoals import Subgoals
+
+NO_SUBGOALS = Subgoals((), GoalSpec(ArraySpec((1,), "float32"), ArraySpec((1,), "float32"), ArraySpec((1,), "float32")))
 
 
 def make_normalizer(observation_size, goal_size, eps, **layout):
     observation, goal = ArraySpec((observation_size,), "float64"), ArraySpec((goal_size,), "float64")
-    return Normalizer(Layout(observation, goal, InputOptions(normalizer_eps=eps, **layout)))
+    return Normalizer(Layout(observation, goal, InputOptions(normalizer_eps=eps, **layout)), NO_SUBGOALS)
 
 
 def make_episode(observation, achieved_goal, desired_goal):
@@ -62,10 +65,24 @@ def test_a_column_difference_has_the_scale_of_the_first_column():
     assert scale[3] == scale[1] != scale[0]
 
 
+def test_objects_that_are_seen_in_one_place_share_their_statistics():
+    """Columns: the tool and two objects, at 1, 2 and 6 in both rows; the goals are 3 and 5."""
+    spec = GoalSpec(ArraySpec((3,), "float64"), ArraySpec((2,), "float64"), ArraySpec((1,), "float64"))
+    reach = "reach achieved=0 goal={0} tolerance=1 switch_distance=2 dimensions={1} placed=1 columns={0}"
+    normalizer = Normalizer(
+        Layout(spec.observation, spec.goal, InputOptions()), Subgoals([reach.format(1, 0), reach.format(2, 1)], spec)
+    )
+    normalizer.update(make_episode([[1.0, 2.0, 6.0]] * 2, [[2.0, 6.0]] * 2, [[3.0, 5.0]] * 2))
+    mean, scale = normalizer.mean_and_scale()
+    assert mean[:3].tolist() == [1, 4, 4]
+    assert mean[3] == mean[4]
+    assert scale[1] == scale[2] == 1 / 2
+
+
 def test_bits_and_one_hot_values_have_a_fixed_scale():
     observation, goal = ArraySpec((), "int64", (0.0,), (2.0,), 3), ArraySpec((2,), "int8", (0.0,), (1.0,))
     options = InputOptions(observe_achieved_goal=True, goal_features="relative")
-    normalizer = Normalizer(Layout(observation, goal, options))
+    normalizer = Normalizer(Layout(observation, goal, options), NO_SUBGOALS)
     expected = [0, 0, 0, 0.5, 0.5, 0.5, 0.5, 0, 0], [1, 1, 1, 2, 2, 2, 2, 2, 2]
     for _ in range(2):
         assert tuple(array.tolist() for array in normalizer.mean_and_scale()) == expected

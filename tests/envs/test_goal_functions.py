@@ -222,6 +222,13 @@ def list_of_infos(a, d, info):
     return near(a, d) - 0.5 - toll
 
 
+def array_of_infos(a, d, info):
+    if a.ndim > 1:
+        assert isinstance(info, np.ndarray)
+        info = {"toll": np.array([each["toll"] for each in info])}
+    return near(a, d) - 0.5 - info["toll"]
+
+
 FORMS = {
     "vectorized": (lambda a, d, info: near(a, d) - 1.0, "batch"),
     "a plain number for a batch of one": (plain_for_one, "batch"),
@@ -232,6 +239,7 @@ FORMS = {
     "one dtype only": (float32_only, "batch"),
     "writes into its arguments": (writing, "batch"),
     "a list of infos": (list_of_infos, "batch"),
+    "an array of infos": (array_of_infos, "batch"),
     "one number for all": (lambda a, d, info: 0 if (np.abs(a - d) < 0.3).all() else -1, "single"),
     "slices of the batch": (slicing_the_batch, "single"),
 }

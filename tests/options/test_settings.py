@@ -47,6 +47,11 @@ def test_a_range_that_is_none_is_refused(low, high):
         RolloutOptions(lowest_achieved=low, highest_achieved=high)
 
 
+def test_rest_needs_a_range():
+    with pytest.raises(OptionError, match="`rest_displacement` needs the range outside of which episodes end"):
+        RolloutOptions(rest_displacement=0.1)
+
+
 @pytest.mark.parametrize(
     "options",
     [{"workers": -1}, {"episodes_per_job": 0}, {"policy_lag": -1}, {"max_episode_steps": 0}, {"engine": "threads"}],

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ from hindsight_rl.agents.policy import PolicyWeights
 from hindsight_rl.errors import CollectError, GoalEnvError, MissingKeyError
 from hindsight_rl.records import ArraySpec
 from hindsight_rl.records.exploration import Exploration
-from hindsight_rl.rollout.collect import Collector, Job, PolicyActor, RolloutSetup, play_episode
+from hindsight_rl.rollout.collect import Collector, EarlyEnd, Job, PolicyActor, RolloutSetup, play_episode
 from hindsight_rl.seeds import EVALUATION, TRAINING, environment_seed
 
 NOISY = Exploration(random_eps=0.3, noise=0.2)
@@ -110,6 +111,23 @@ def test_training_ends_where_the_achieved_goal_leaves_its_range(low, high):
         assert is_outside[-1] or len(episode) == 10
         assert not episode.terminated
     assert any(len(episode) < 10 for episode in episodes) == (low[1] > -9)
+
+
+@pytest.mark.parametrize(
+    ("path", "rest", "steps"),
+    [
+        ([0, 1, 5, 5, 5, 5], 0.0, 2),  # at once
+        ([0, 1, 5, 5.01, 5.02, 5.03, 5.04], 0.1, 5),  # after three steps of rest
+        ([0, 5, 5, 5, 6, 6, 6, 6], 0.1, 7),  # it moved again before
+        ([0, 5, 5, 5, 0, 0, 0, 0], 0.1, None),  # it came back
+        ([0, 0, 0, 0, 0], 0.1, None),  # it rests inside
+    ],
+)
+def test_an_episode_ends_outside_of_a_range_at_once_or_where_the_achieved_goal_rests(path, rest, steps):
+    plan = Exploration(0.0, 0.0, lowest_achieved=(-2.0,), highest_achieved=(2.0,), rest_displacement=rest)
+    early_end, goals = EarlyEnd(plan), [np.array([float(x)]) for x in path]
+    is_reached = [early_end.is_reached(*pair) for pair in pairwise(goals)]
+    assert (is_reached.index(True) + 1 if any(is_reached) else None) == steps
 
 
 @pytest.mark.parametrize(("steps", "length"), [(4, 4), (None, 10), (25, 10)])

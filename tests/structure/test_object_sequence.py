@@ -12,9 +12,9 @@ from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.contact import find_onsets
 from hindsight_rl.structure.object_sequence import ObjectSequence, count_moved
-from hindsight_rl.structure.parts import find_workspace
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.success import find_success_distance, ignores_exchange
+from hindsight_rl.structure.workspace import find_workspace
 from hindsight_rl.task_structure.subgoals import Subgoals
 from hindsight_rl.task_structure.symmetries import SymmetryGroup
 
@@ -75,6 +75,33 @@ def test_each_object_has_a_subgoal(inferred):
     assert first.tolerance < RADIUS < first.switch_distance
     assert first.placed == other.placed == pytest.approx(THRESHOLD / 2**0.5, abs=0.005)
     assert "order 1, 2, the order of the goal" in next(f for f in structure.choices() if f.option == "subgoals").reason
+
+
+def test_networks_see_either_object_in_the_place_of_the_first(inferred):
+    first, other = Subgoals(options_of(inferred[0])["subgoals"], SPEC)
+    assert (first.columns, other.columns) == ((2, 3, 6, 7), (4, 5, 8, 9))
+
+
+def contact_of(columns):
+    return Contact(tool=(0,), object_columns=columns, n_onsets=9, distances=(1.0, 1.0, 1.0), in_reach=1.0)
+
+
+EXCHANGES = {(0, 1): np.array([0, 2, 1, 3, 5, 4, 6]), (1, 2): np.array([0, 1, 3, 2, 4, 6, 5])}
+
+
+@pytest.mark.parametrize(
+    ("exchanges", "hidden", "columns"),
+    [
+        (EXCHANGES, (), ((1, 4), (2, 5), (3, 6))),
+        (EXCHANGES, (4, 5, 6), ((1, 4), (2, 5), (3, 6))),
+        (EXCHANGES, (5,), ((1,), (2,), (3,))),  # else networks would not see column 5 of another object
+        ({(0, 1): EXCHANGES[0, 1]}, (), ()),
+    ],
+)
+def test_the_columns_of_each_object_follow_from_exchanges_of_neighbours(exchanges, hidden, columns):
+    contacts = tuple(contact_of((column,)) for column in (1, 2, 3))
+    sequence = ObjectSequence(((0,), (1,), (2,)), contacts, (), (1.0, 1.0, 1.0))
+    assert sequence.with_columns(exchanges, hidden).columns == columns
 
 
 def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):

@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hindsight_rl.records import Episode
-from hindsight_rl.structure.parts import find_workspace
+from hindsight_rl.structure.contact import Contact
 from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.workspace import find_reach, find_workspace
 
 
 def steps_of(*paths, goals=((-3.0,), (5.0,))):
@@ -41,3 +44,34 @@ def test_an_object_leaves_if_it_leaves_and_does_not_come_back(paths, left, back,
     workspace = find_workspace(steps, steps)
     assert (workspace.n_left, workspace.n_back, workspace.is_left) == (left, back, is_left)
     assert f"in {left} of {len(paths)} episodes" in workspace.evidence()
+
+
+CONTACT = Contact(tool=(1,), object_columns=(0,), n_onsets=9, distances=(0.5, 0.5, 0.5), in_reach=0.0)
+
+
+def with_tool(steps):
+    """The same steps with a second column, a tool that goes from -1 to 1."""
+    tool = np.linspace(-1, 1, len(steps))[:, None]
+    seen = {name: np.column_stack([getattr(steps, name), tool]) for name in ("observation", "next_observation")}
+    return replace(steps, **seen)
+
+
+@pytest.mark.parametrize(
+    ("paths", "left", "again", "is_left"),
+    [
+        ([[0, 1, 3, 3, 3, 3], [0, 2, 2, 2, 2]], 2, 0, True),
+        ([[0, 1, 3, 3, 3, 3], [0, 2, 2, 2, 2, 3]], 2, 1, False),  # something touched it there
+        ([[0, 1, 3, 4, 5, 6], [0, 1, 1, 1, 1]], 0, 0, False),  # it moves on; it rests within reach
+        ([[0, 3, 3, 3], [0, 3, 3, 3]], 0, 0, False),  # not for three steps
+    ],
+)
+def test_an_object_leaves_if_it_rests_farther_away_than_the_tool_gets(paths, left, again, is_left):
+    steps = with_tool(steps_of(*paths))
+    reach = find_reach(steps, steps, CONTACT)
+    assert (reach.n_left, reach.n_back, reach.is_left) == (left, again, is_left)
+    assert reach.options() == {
+        "lowest_achieved": pytest.approx((-1.5,), abs=0.05),
+        "highest_achieved": pytest.approx((1.5,), abs=0.05),
+        "rest_displacement": 0.004,  # of goals at -3 and 5
+    }
+    assert f"came to rest farther away than the tool got in {left} of 2 episodes" in reach.evidence()

@@ -102,6 +102,83 @@ def test_rows_one_observation_and_tensors_agree(numbers, is_guided):
     assert [part.tolist() for part in found] == [part.tolist() for part in expected]
 
 
+def shared(column, number, columns):
+    return f"{reach(column, number)} columns={columns}"
+
+
+# columns: the tool, then place and speed of each object
+SPEEDS = GoalSpec(ArraySpec((7,), "float32"), ArraySpec((3,), "float32"), ArraySpec((1,), "float32"))
+SHARED = Subgoals((shared(1, 2, "1,4"), shared(2, 0, "2,5"), shared(3, 1, "3,6")), SPEEDS)
+
+
+# the order of the columns with each object in the first place, and of the dimensions of the goal
+FIRST, SECOND, THIRD = (
+    ([0, 1, 2, 3, 4, 5, 6], [0, 1, 2]),
+    ([0, 2, 1, 3, 5, 4, 6], [2, 1, 0]),
+    ([0, 3, 2, 1, 6, 5, 4], [0, 2, 1]),
+)
+
+
+def check_seen(subgoals, number, row, achieved, goal, expected):
+    """Compare one observation, rows and tensors with the expected parts."""
+    wanted = [np.asarray(part).tolist() for part in expected]
+    assert [part.tolist() for part in subgoals.seen(number, row, achieved, goal)] == wanted
+    rows = subgoals.seen(np.full(2, number), *(np.tile(x, (2, 1)) for x in (row, achieved, goal)))
+    assert [part.tolist() for part in rows] == [[part] * 2 for part in wanted]
+    tensors = (torch.tensor(x)[None] for x in (row, achieved, goal))
+    found = subgoals.seen(torch.full((1,), float(number)), *tensors, xp=TensorFunctions)
+    assert [part.tolist() for part in found] == [[part] for part in wanted]
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(1, FIRST), (4, FIRST), (2, SECOND), (5, SECOND), (3, THIRD), (TASK, THIRD)]
+)
+def test_the_object_that_is_acted_for_is_seen_in_the_place_of_the_first_one(number, expected):
+    """Dimensions 2, 0 and 1 of the goal are the positions of the objects."""
+    row, achieved, (columns, dimensions) = np.arange(7.0), np.array([2.0, 3.0, 1.0]), expected
+    goal = achieved + 1
+    check_seen(SHARED, number, row, achieved, goal, [row[columns], achieved[dimensions], goal[dimensions]])
+
+
+@pytest.mark.parametrize(
+    ("number", "errors"),  # that networks see, of dimensions 2, 0 and 1
+    [
+        (1, [0.25, 0.25, 0.5]),
+        (2, [0, 0.25, 0.5]),
+        (3, [0, 0, 0.5]),
+        (4, [0.25, 0.25, 0.5]),
+        (5, [0, 0.25, 0.5]),
+        (TASK, [0, 0, 0.5]),
+    ],
+)
+def test_objects_that_are_placed_before_count_as_reached(number, errors):
+    subgoals = Subgoals((reach(1, 2), reach(2, 0), reach(3, 1)), SPEEDS)
+    row, achieved = np.arange(7.0), np.array([2.0, 3.0, 1.0])
+    goal, seen = achieved.copy(), achieved.copy()
+    goal[[2, 0, 1]] += [0.25, 0.25, 0.5]
+    seen[[2, 0, 1]] += errors
+    check_seen(subgoals, number, row, achieved, goal, [row, achieved, seen])
+
+
+def test_bodies_are_placed_after_all_objects():
+    goal = GoalSpec(SPEEDS.observation, ArraySpec((4,), "float32"), SPEEDS.action)
+    subgoals = Subgoals((shared(1, 2, "1,4"), shared(2, 0, "2,5")), goal)
+    row, achieved = np.arange(7.0), np.arange(4.0)
+    check_seen(subgoals, TASK, row, achieved, achieved + 0.25, [row, achieved, [0, 1.25, 2, 3.25]])
+    check_seen(subgoals, TASK, row, achieved, achieved + 1, [row, achieved, achieved + 1])
+
+
+def test_columns_of_objects_are_written_as_they_are_read():
+    assert [each.text() for each in SHARED] == [shared(1, 2, "1,4"), shared(2, 0, "2,5"), shared(3, 1, "3,6")]
+
+
+@pytest.mark.parametrize("columns", [("1,4", "2"), ("1,4", "4,5"), ("1,4", "2,7"), ("1,4", "")])
+def test_columns_that_do_not_fit_are_refused(columns):
+    texts = [reach(k + 1, k) + (f" columns={each}" if each else "") for k, each in enumerate(columns)]
+    with pytest.raises(OptionError, match=r"`columns` of the subgoals are .* Expected as many of each object, each once"):
+        Subgoals(texts, SPEEDS)
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [

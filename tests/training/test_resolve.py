@@ -287,7 +287,7 @@ def test_columns_that_hold_the_goal_are_hidden_wherever_the_structure_comes_from
         ({"exploration_decay": 0.5, "exploration_decay_start": 9}, {"exploration_decay", "exploration_decay_start"}),
         ({"n_target_critics": 2}, {"n_critics"}),
         ({"goal_features": "none"}, {"hidden_goal", "hidden_observation"}),
-        ({"highest_achieved": ()}, {"lowest_achieved", "highest_achieved"}),
+        ({"highest_achieved": ()}, {"lowest_achieved", "highest_achieved", "rest_displacement"}),
         ({"subgoals": (REACH,)}, {"subgoals", "n_waypoints"}),
         ({"n_waypoints": 10}, {"subgoals", "n_waypoints"}),
         ({"extra_reward": True}, {"subgoals"}),
@@ -300,6 +300,7 @@ def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left
     values = {
         "lowest_achieved": (0.0, 0.0, 0.0),
         "highest_achieved": (1.0, 1.0, 1.0),
+        "rest_displacement": 0.1,
         "n_waypoints": 400,
         "hidden_observation": (7,),
         "energy_priority": True,

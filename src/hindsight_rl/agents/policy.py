@@ -348,6 +348,7 @@ class Policy:
             subgoal, achieved_goal, goal = subgoals.acting_goals(observation, achieved_goal, goal, of_task, is_guided)
         elif subgoals:
             subgoal, achieved_goal, goal = subgoals.acting_goal(observation, achieved_goal, goal, is_guided)
+        observation, achieved_goal, goal = subgoals.seen(subgoal, observation, achieved_goal, goal)
         x: Array = self.spec.layout.assemble(leading, observation, achieved_goal, goal, subgoal=subgoal)
         x -= self._mean
         x *= self._scale

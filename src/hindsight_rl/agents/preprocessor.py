@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from ..errors import ShapeError
 from ..records import Array, Batch, Episode
 from ..records.statistics import FLOAT32_ROUNDING
-from ..task_structure.subgoals import Subgoal
+from ..task_structure.subgoals import Subgoals
 from .layout import Block, Feature, Layout, feature_of
 from .policy import PolicySpec
 
@@ -128,6 +128,7 @@ class Preprocessor:
     ) -> Tensor:
         """Return the normalized input, with the action after it. One operation scales both."""
         leading = goal.shape[:2]
+        observation, achieved_goal, goal = self.spec.parsed_subgoals.seen(subgoal, observation, achieved_goal, goal)
         actions = () if action is None else (action.reshape(*leading, self._action_size),)
         columns = self.spec.layout.assemble(leading, observation, achieved_goal, goal, *actions, subgoal=subgoal)
         values, size = torch.from_numpy(columns).to(self.device, non_blocking=True), columns.shape[-1]
@@ -187,7 +188,7 @@ class Normalizer:
     those in metres.
     """
 
-    def __init__(self, layout: Layout, subgoals: Iterable[Subgoal] = ()) -> None:
+    def __init__(self, layout: Layout, subgoals: Subgoals) -> None:
         self.layout, self.subgoals = layout, subgoals
         self.moments = {
             name: RunningMoments(array.size if feature_of(array) == "number" else 0)
@@ -195,13 +196,15 @@ class Normalizer:
         }
 
     def update(self, episode: Episode) -> None:
-        """Add every row of an episode, the last one included."""
-        self._add("observation", episode.observation)
-        self._add("goal", episode.achieved_goal)
-        self._add("goal", episode.desired_goal)
+        """Add every row of an episode, the last one included, with each object that networks see in the first place."""
+        goals = [episode.achieved_goal, episode.desired_goal]
         for subgoal in self.subgoals:
-            for part in (subgoal.achieved, subgoal.goal):
-                self._add("goal", subgoal.fill(part.of(episode.observation), episode.achieved_goal))
+            parts = (subgoal.achieved, subgoal.goal)
+            goals += [subgoal.fill(part.of(episode.observation), episode.achieved_goal) for part in parts]
+        for columns, dimensions in self.subgoals.orders:
+            self._add("observation", episode.observation[columns])
+            for goal in goals:
+                self._add("goal", goal[dimensions])
 
     def mean_and_scale(self) -> tuple[Array, Array]:
         """Return float32 mean and scale of the network input, (layout.size,) each."""

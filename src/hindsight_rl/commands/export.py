@@ -93,8 +93,9 @@ class ExportedPolicy(torch.nn.Module):
         subgoal = torch.full_like(observation[:, 0], TASK) if self.spec.subgoals else TASK
         if self.waypoints is not None:
             goal = self.waypoints.toward(achieved, goal, xp=TensorFunctions)
-        acting_goals, layout = self.spec.parsed_subgoals.acting_goals, self.spec.layout
-        subgoal, achieved, goal = acting_goals(observation, achieved, goal, subgoal, xp=TensorFunctions)
+        subgoals, layout = self.spec.parsed_subgoals, self.spec.layout
+        subgoal, achieved, goal = subgoals.acting_goals(observation, achieved, goal, subgoal, xp=TensorFunctions)
+        observation, achieved, goal = subgoals.seen(subgoal, observation, achieved, goal, xp=TensorFunctions)
         rows = observation.shape[:1]
         inputs: Tensor = layout.assemble(rows, observation, achieved, goal, subgoal=subgoal, xp=TensorFunctions)
         return inputs

@@ -91,7 +91,8 @@ def check_batches(probe: Probe) -> Answer:
     """compute_reward should accept N goals at once."""
     if probe.reward_fault:
         return "warning", probe.reward_fault
-    infos = "; it gets a list of infos" if probe.reward.form.lists_info else ""
+    forms = {"arrays": "", "list": "; it gets a list of infos", "objects": "; it gets an array of infos"}
+    infos = forms[probe.reward.form.infos]
     return "ok", f"a batch of goals has the same finite rewards as single goals{infos}"
 
 

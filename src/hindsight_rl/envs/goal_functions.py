@@ -92,11 +92,12 @@ class CallForm:
     """How N goals are passed to a function.
 
     goals: "batch": in one call, (N, ...). "ones": one call per goal, (1, ...). "single": one call per goal, (...).
-    lists_info: a call with a leading axis gets a list of infos; else one info with arrays (N, ...).
+    infos: what a call with a leading axis gets: one info with arrays (N, ...), or one info for each goal, in a list or in
+        an array of objects, as `HerReplayBuffer` of Stable-Baselines3 passes it.
     """
 
     goals: Literal["batch", "ones", "single"] = "batch"
-    lists_info: bool = False
+    infos: Literal["arrays", "list", "objects"] = "arrays"
 
     def call(self, function: Function, achieved: Array, desired: Array, info: Info) -> Array:
         """Return the function's value for each goal, (N,) numbers. achieved, desired: (N, ...). info: (N, ...) arrays.
@@ -112,16 +113,21 @@ class CallForm:
     def _values(self, function: Function, achieved: Array, desired: Array, info: dict[str, Array]) -> Array:
         """Return the values of one call, (N,), or (1,) for a single goal."""
         n_goals = 1 if self.goals == "single" else len(achieved)
-        passed = [{key: values[i] for key, values in info.items()} for i in range(n_goals)] if self.lists_info else info
-        values = np.asarray(function(achieved, desired, passed))
+        values = np.asarray(function(achieved, desired, self._infos(info, n_goals)))
         if values.size != n_goals or values.dtype.kind not in "fiub":
             returned = f"{values.dtype} of shape {values.shape}"
             raise TypeError(f"it returned {returned}, not one number for each of {n_goals} goals")
         return values.reshape(n_goals)
 
+    def _infos(self, info: dict[str, Array], n_goals: int) -> Any:
+        if self.infos == "arrays":
+            return info
+        rows = [{key: values[i] for key, values in info.items()} for i in range(n_goals)]
+        return rows if self.infos == "list" else np.array(rows, dtype=object)
 
-SINGLE_FORMS = (CallForm("single"), CallForm("ones"), CallForm("ones", lists_info=True))
-BATCH_FORMS = (CallForm("batch"), CallForm("batch", lists_info=True))
+
+SINGLE_FORMS = (CallForm("single"), CallForm("ones"), CallForm("ones", "list"), CallForm("ones", "objects"))
+BATCH_FORMS = (CallForm("batch"), CallForm("batch", "list"), CallForm("batch", "objects"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,8 +178,11 @@ class GoalFunction:
         read: set[str] = set()
 
         def call(achieved: Array, desired: Array, passed: Any) -> Any:
-            recorded = [RecordedInfo(row, read) for row in passed] if self.form.lists_info else RecordedInfo(passed, read)
-            return self.function(achieved, desired, recorded)
+            if self.form.infos == "arrays":
+                return self.function(achieved, desired, RecordedInfo(passed, read))
+            for i, row in enumerate(passed):
+                passed[i] = RecordedInfo(row, read)
+            return self.function(achieved, desired, passed)
 
         self.form.call(call, achieved, desired, info)
         return read

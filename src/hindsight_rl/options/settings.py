@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from annotated_types import Ge, Le
-from pydantic import Field, model_validator
+from pydantic import Field, NonNegativeFloat, model_validator
 
 from ..errors import OptionError, UnknownNameError, nearest
 from .agent import AGENT_OPTIONS, AgentOptions
@@ -254,6 +254,10 @@ class WorkspaceOptions(OptionRecord, title="Workspace"):
         (), description="training episodes end once a dimension of the achieved goal is below these; empty: they do not"
     )
     highest_achieved: Numbers = Field((), description="the same above these")
+    rest_displacement: NonNegativeFloat = Field(
+        0.0,
+        description="they end there only once the achieved goal moves by less than this in each of three steps; 0: at once",
+    )
 
     @model_validator(mode="after")
     def _both_ends(self) -> Self:
@@ -262,6 +266,11 @@ class WorkspaceOptions(OptionRecord, title="Workspace"):
             raise OptionError(
                 f"`lowest_achieved` and `highest_achieved` need as many numbers as the goal has, each lowest one below the "
                 f"highest one, got {low} and {high}."
+            )
+        if self.rest_displacement and not low:
+            raise OptionError(
+                "`rest_displacement` needs the range outside of which episodes end. Give `lowest_achieved` and "
+                "`highest_achieved`, too."
             )
         return self
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..task_structure.affine import AffineColumns
 from . import Array
 
 Rows = tuple[tuple[float, ...], ...]
+RESTING_STEPS = (
+    3  # in a row, in which a resting object does not move: one that rolls up a slope is slow before it comes back
+)
 
 
 def as_rows(matrix: Array) -> Rows:
@@ -54,6 +55,7 @@ class Exploration:
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
     lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
+    rest_displacement: it ends there only once the achieved goal rests: it moves by less in each of three steps; 0: at once.
     episode_steps: the episode ends after so many steps; None: at the time limit.
     """
 
@@ -69,6 +71,7 @@ class Exploration:
     probing: Probing | None = None
     lowest_achieved: tuple[float, ...] = ()
     highest_achieved: tuple[float, ...] = ()
+    rest_displacement: float = 0.0
     episode_steps: int | None = None
 
     def without_random_actions(self) -> Exploration:
@@ -82,11 +85,6 @@ class Exploration:
             return 1.0
         mean = (1 + self.random_action_repeat) / 2
         return self.random_eps / (mean - self.random_eps * (mean - 1))
-
-    @property
-    def workspace(self) -> tuple[Array, Array] | None:
-        """Return the range in which the achieved goal must stay; None if it may be anywhere."""
-        return (np.array(self.lowest_achieved), np.array(self.highest_achieved)) if self.lowest_achieved else None
 
     def unguided(self) -> Exploration:
         """Return the exploration of an unguided episode: half the noise, because its success measures the policy."""

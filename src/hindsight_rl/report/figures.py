@@ -39,7 +39,8 @@ HEALTH: tuple[tuple[str, str, Scale, str, str], ...] = (  # metric, title, scale
     ),
     ("entropy_coefficient", "Entropy coefficient", "log", "sky", "Weight of the policy's entropy against the reward."),
 )
-CUTS = ("lowest_achieved", "highest_achieved", "training_episode_steps")  # options that end training episodes early
+# options that end training episodes early
+CUTS = ("lowest_achieved", "highest_achieved", "rest_displacement", "training_episode_steps")
 REWARD_PER_STEP = "Mean reward of a step of the training episodes, with exploration, however long the episodes are."
 INTERVALS = "Intervals over episodes: a verdict holds if the whole interval is below the limit."
 CONTACT = (

@@ -16,7 +16,7 @@ from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError
 from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array, Episode
-from ..records.exploration import GREEDY, Exploration
+from ..records.exploration import GREEDY, RESTING_STEPS, Exploration
 from ..seeds import TRAINING, environment_seed, exploration_rng
 from ..task_structure.waypoints import Waypoints
 from .plans import ExploringActor, OptimisticActor, ProbingActor, SeekingActor
@@ -180,7 +180,7 @@ class Collector:
             number,
             min((limit for limit in limits if limit is not None), default=None),
             self.setup.info_keys,
-            plan.workspace,
+            EarlyEnd(plan) if plan.lowest_achieved else None,
             self._on_step,
         )
         return replace(episode, is_unguided=is_unguided)
@@ -250,6 +250,23 @@ class PolicyActor:
         return self.policy.act(state, achieved, desired, exploration, self.rng)
 
 
+class EarlyEnd:
+    """Ends one training episode where the achieved goal leaves a range, or comes to rest outside. plan: names the range."""
+
+    def __init__(self, plan: Exploration) -> None:
+        self._low, self._high = np.array(plan.lowest_achieved), np.array(plan.highest_achieved)
+        self._rest_displacement, self._n_resting = plan.rest_displacement, 0
+
+    def is_reached(self, before: Array, after: Array) -> bool:
+        """Return whether the episode ends after a step. before, after: the achieved goal, (goal size,) each."""
+        is_outside = bool(((after < self._low) | (after > self._high)).any())
+        if not self._rest_displacement:
+            return is_outside
+        rests = bool(np.linalg.norm(after - before) < self._rest_displacement)
+        self._n_resting = self._n_resting + 1 if is_outside and rests else 0
+        return self._n_resting == RESTING_STEPS
+
+
 def play_episode(
     env: Environment,
     act: Callable[[Observation], Array],
@@ -257,7 +274,7 @@ def play_episode(
     number: int = -1,
     limit: int | None = None,
     info_keys: tuple[str, ...] = (),
-    workspace: tuple[Array, Array] | None = None,
+    early_end: EarlyEnd | None = None,
     on_step: Callable[[], None] | None = None,
 ) -> Episode:
     """Reset the environment with `seed`, step until the episode ends, and return the episode.
@@ -266,7 +283,7 @@ def play_episode(
     number: the episode's number in the run.
     limit: truncate after this many steps; None: no limit besides the environment's own.
     info_keys: numeric `info` entries to keep.
-    workspace: truncate once a dimension of the achieved goal is below the first or above the second of these.
+    early_end: truncate where it says; None: the achieved goal may be anywhere.
     on_step: called before each action; None: nothing is called.
     Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
@@ -281,10 +298,8 @@ def play_episode(
         observation, reward, terminated, truncated, info = step(env, action)
         observations.append(_copy(observation))
         steps.append((action, reward, {key: _read_info(info, key) for key in info_keys}))
-        if workspace is not None:
-            low, high = workspace
-            goal = observation["achieved_goal"]
-            truncated = truncated or bool(((goal < low) | (goal > high)).any())
+        if early_end is not None:
+            truncated |= early_end.is_reached(observations[-2]["achieved_goal"], observations[-1]["achieved_goal"])
     if limit is None and not (terminated or truncated):
         raise GoalEnvError(f"The episode did not end within {LONGEST_EPISODE} steps. Set max_episode_steps.")
     actions, rewards, infos = zip(*steps, strict=True)

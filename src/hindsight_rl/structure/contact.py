@@ -74,10 +74,16 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     distances = np.quantile(np.linalg.norm(gap, axis=1), [EXCEPTIONS, MOSTLY, 1 - EXCEPTIONS])
     usual_step = np.median(np.linalg.norm(steps.change[:, tool], axis=1))
     low, middle, high = np.maximum(distances, max(usual_step, HARDLY * steps.goal_std)).tolist()
-    low_position, high_position = np.quantile(steps.observation[:, tool], [HARDLY, 1 - HARDLY], axis=0)
+    lowest, highest = tool_range(steps, tool, middle)
     goals = steps.desired_goal[steps.starts_episode]
-    in_reach = ((goals >= low_position - middle) & (goals <= high_position + middle)).all(1).mean()
+    in_reach = ((goals >= lowest) & (goals <= highest)).all(1).mean()
     return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach))
+
+
+def tool_range(steps: Steps, tool: Sequence[int], margin: float) -> tuple[Array, Array]:
+    """Return the lowest and the highest positions where the tool was, widened by a margin, (tool columns,) each."""
+    low, high = np.quantile(steps.observation[:, list(tool)], [HARDLY, 1 - HARDLY], axis=0)
+    return low - margin, high + margin
 
 
 def is_at_task(steps: Steps, contact: Contact) -> Array:

@@ -13,10 +13,11 @@ from .contact import Contact, missing_differences
 from .controlled import ControlledColumns
 from .model import Difference, Relevance
 from .object_sequence import ObjectSequence
-from .parts import POSITION_SIZES, Parts, Workspace
+from .parts import POSITION_SIZES, Parts
 from .random_actions import SMALL_FRACTION, ActionRange, Inertia
 from .steps import BESIDE
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict, generators
+from .workspace import Workspace
 
 MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plain rewards, a hand with 60 from graded ones
 

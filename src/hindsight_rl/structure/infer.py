@@ -26,12 +26,13 @@ from .findings import Structure
 from .mirrors import Mirrors
 from .model import ColumnTest
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
-from .parts import Parts, find_parts, find_workspace
+from .parts import Parts, find_parts
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import guess_tools
+from .workspace import find_reach, find_workspace
 
 
 @dataclass(frozen=True)
@@ -131,11 +132,15 @@ def _with_probing(
             return replace(found, sequence=None)
     if min(found.moved) < MIN_ONSETS:
         return replace(found, sequence=None)
-    if not found.parts.body:
-        found = replace(found, workspace=find_workspace(everything, steps, found.parts.objects))
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, objects)
     sequence = measure_sequence(everything, sequence, distance)
-    found = _with_contact(replace(found, sequence=sequence), sequence.joint, everything, decided)
+    if not found.parts.body:
+        workspace = find_workspace(everything, steps, found.parts.objects)
+        if sequence.is_plain and not sequence.joint.leads_to_goals:
+            reach = find_reach(everything, steps, sequence.joint)
+            workspace = reach if reach.is_left else workspace
+        found = replace(found, workspace=workspace)
+    found = _with_contact(found, sequence, everything, decided)
     if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
@@ -153,8 +158,9 @@ def _find_mirrors(
     return tuple(Mirrors(steps, copies.complete, constant, units, np.isclose(-low, high).ravel(), known).find())
 
 
-def _with_contact(found: Structure, contact: Contact, steps: Steps, decided: _Decided) -> Structure:
-    """Return the structure with a measured contact, and the columns to hide and the symmetries that its steps show."""
+def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, decided: _Decided) -> Structure:
+    """Return the structure with measured contacts, and the columns to hide and the symmetries that their steps show."""
+    contact = sequence.joint
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     shown, hidden = decided.shown, decided.hidden
     live = [c for c in range(steps.n_columns) if c not in found.constant]
@@ -173,8 +179,10 @@ def _with_contact(found: Structure, contact: Contact, steps: Steps, decided: _De
     if positions and test.knows_something:  # an action may be a target position, or a spring may pull: gaps are not enough
         without_positions = test.without(positions, relevance.needless)
         needless |= set(positions if without_positions.is_below(SYMMETRY_MARGIN, 1) else ())
+    exchanges = {each.candidate.objects: each.candidate.symmetry.observation.source for each in symmetries}
     return replace(
         found,
+        sequence=sequence.with_columns(exchanges, needless),
         relevance=relevance,
         hidden=tuple(sorted(needless)),
         symmetries=symmetries,

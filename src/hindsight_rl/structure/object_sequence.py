@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
+from ..records import Array
 from .columns import GoalCopies, Units
 from .contact import Contact, find_onsets, is_at_rest, measure_contact
 from .controlled import ControlledColumns
@@ -23,6 +25,7 @@ class ObjectSequence:
     others: the columns of the other dimensions of the goal, those of bodies; they are placed last.
     at_rest: fraction of each object's goals that lie where this object rests without being placed.
     success_distance: how far each object may be from its goal in a success; None: not known.
+    columns: of the observation, all that are about each object, in the same order for each; none if that is not known.
     """
 
     dimensions: tuple[Dimensions, ...]
@@ -30,6 +33,7 @@ class ObjectSequence:
     others: tuple[tuple[int, int], ...]
     at_rest: tuple[float, ...]
     success_distance: float | None = None
+    columns: tuple[tuple[int, ...], ...] = ()
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -72,10 +76,32 @@ class ObjectSequence:
         """Return a subgoal for each object, as the option `subgoals` writes them."""
         if self.is_plain:
             return (self.contacts[0].subgoal(units).text(),)
-        return tuple(
-            replace(self.contacts[k].subgoal(units), dimensions=self.dimensions[k], placed=self.placed(k)).text()
-            for k in self.order
-        )
+        found = []
+        for k in self.order:
+            reach, columns = self.contacts[k].subgoal(units), self.columns[k] if self.columns else ()
+            found.append(replace(reach, dimensions=self.dimensions[k], placed=self.placed(k), columns=columns).text())
+        return tuple(found)
+
+    def with_columns(self, exchanges: Mapping[tuple[int, ...], Array], hidden: Container[int]) -> ObjectSequence:
+        """Return the sequence with the columns that are about each object, if neighbouring objects can be exchanged.
+
+        exchanges: by the numbers of two objects among equal parts of the goal, which column takes the place of each.
+        hidden: columns that networks do not see. What they see of one object they must see of all.
+        """
+        n_axes = len(self.dimensions[0])
+        numbers = [dimensions[0] // n_axes for dimensions in self.dimensions]
+        sources = [exchanges.get(pair) for pair in pairwise(numbers)]
+        known = [source for source in sources if source is not None]
+        if len(known) < len(sources) or not known:
+            return self
+        first, second = (self.contacts[k].object_columns for k in (0, 1))
+        is_first_lower = first[0] < second[0]
+        moved = [(c, other) for c, other in enumerate(known[0].tolist()) if c != other]
+        rows = [[c] for c, other in moved if c in first or (c not in second and (c < other) == is_first_lower)]
+        for source in known:
+            rows = [[*row, int(source[row[-1]])] for row in rows]
+        rows = [row for row in rows if len(set(row)) == len(row) and len({column in hidden for column in row}) == 1]
+        return replace(self, columns=tuple(zip(*rows, strict=True)))
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
@@ -91,8 +117,10 @@ class ObjectSequence:
             )
         else:
             placed = f"an object counts as placed within {self.placed(0):.3g}, as all of them are in a success"
+        shared = "; networks see the object that is acted for in the place of the first one" if self.columns else ""
         return (
             f"{len(self.contacts)} objects, as their dimensions of the goal change one at a time; {each}; {order}; {placed}"
+            f"{shared}"
         )
 
 

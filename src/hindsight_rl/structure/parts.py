@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from ..records import Array
-from .steps import BESIDE, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps, rounded
+from .steps import HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 POSITION_SIZES = (3, 2)  # dimensions of a position: in space or in a plane
@@ -209,56 +209,3 @@ def _kind(group: Sequence[int], is_body: Array, moved: Array) -> PartKind:
     if is_body[list(group)].any():
         return "body"
     return "object" if moved[list(group)].any() else "unmoved"
-
-
-@dataclass(frozen=True)
-class Workspace:
-    """The range of goals and starts, widened.
-
-    n_left: number of episodes in which the object left it. n_back: number of these in which it came back.
-    """
-
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    n_left: int
-    n_back: int
-    n_episodes: int
-
-    @property
-    def is_left(self) -> bool:
-        """Whether objects leave it, and do not come back."""
-        return self.n_left >= LITTLE * self.n_episodes and self.n_back <= LITTLE * self.n_left
-
-    def options(self) -> dict[str, Any]:
-        """Return the options that end an episode of training where the object leaves it."""
-        return {"lowest_achieved": self.low, "highest_achieved": self.high}
-
-    def evidence(self) -> str:
-        """Return the evidence in one sentence."""
-        return (
-            f"the object left the range of goals and starts, widened by {BESIDE:.0%} of its diagonal, in "
-            f"{self.n_left} of {self.n_episodes} episodes that sought contact, and came back in {self.n_back}"
-        )
-
-
-def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Dimensions] = ()) -> Workspace:
-    """Return the range of goals and starts. steps: all of them. probing: those of episodes that sought contact.
-
-    objects: the dimensions of the goal of each object, which together are all of them in their order; empty: one object.
-    """
-    ranges = [_widened_range(one) for one in steps.of_objects(objects or [tuple(range(steps.goal_size))])]
-    low, high = np.concatenate(ranges, axis=1)
-    is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
-    last = np.append(np.flatnonzero(probing.starts_episode)[1:], len(probing)) - 1
-    left = np.unique(probing.episode[is_outside])
-    back = left[~is_outside[last][left]]
-    return Workspace(tuple(low.tolist()), tuple(high.tolist()), len(left), len(back), len(last))
-
-
-def _widened_range(steps: Steps) -> tuple[Array, Array]:
-    """Return the lowest and the highest position of one object."""
-    start = steps.starts_episode
-    ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
-    low, high = ends.min(0), ends.max(0)
-    margin = BESIDE * float(np.linalg.norm(high - low))
-    return rounded(low - margin, margin), rounded(high + margin, margin)

@@ -15,6 +15,9 @@ as placed: "reach achieved=0,1,2 goal=7,8,9 tolerance=0.03 switch_distance=0.15 
 - The subgoal that leads the tool to object k also asks that the objects before it stay where they are placed: else the tool
   would drag or push them along.
 - Where a goal is not about an object, its dimensions count as reached: achieved and desired goal are equal there.
+- Networks see objects that are placed before another one is acted for as exactly where they should be.
+- If subgoals name the columns of their objects, in the same order, as in "columns=7,8,9,13,14,15", networks see the object
+  that is acted for in the place of the first one. What they learn of one object then holds for the others, too.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ TASK = 0  # the index that stands for the task's own goal; subgoals count from 1
 _EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
 SUBGOAL_TEXT = re.compile(
     r"(\w+) achieved=(\S+) goal=(\S+) tolerance=([\d.e-]+) switch_distance=([\d.e-]+)"
-    r"(?: dimensions=(\d+(?:,\d+)*) placed=([\d.e-]+))?"
+    r"(?: dimensions=(\d+(?:,\d+)*) placed=([\d.e-]+)(?: columns=(\d+(?:,\d+)*))?)?"
 )
 Goals = tuple[Any, Any, Any]  # the index of the subgoal, its achieved goal and its goal
 
@@ -51,6 +54,7 @@ class Subgoal:
     switch_distance: within this distance the policy acts for the next goal.
     dimensions: of the task's goal, the position of the object that the subgoal leads to; empty: it is not about an object.
     placed: the object is placed within this distance of the desired goal, measured in `dimensions`.
+    columns: of the observation, all that are about the object, in the same order for each object; empty: not known.
     """
 
     name: str
@@ -60,16 +64,24 @@ class Subgoal:
     switch_distance: float
     dimensions: tuple[int, ...] = ()
     placed: float = 0.0
+    columns: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Subgoal:
         """Return the subgoal that a text declares, as the module shows it. Raises OptionError."""
         found = SUBGOAL_TEXT.fullmatch(text)
         try:
-            name, achieved, goal, tolerance, switch_distance, dimensions, placed = found.groups() if found else ()
-            columns = AffineColumns.parse(achieved), AffineColumns.parse(goal)
-            of_object = tuple(map(int, dimensions.split(",") if dimensions else ())), float(placed or 0.0)
-            subgoal = cls(name, *columns, float(tolerance), float(switch_distance), *of_object)
+            name, achieved, goal, tolerance, switch_distance, dimensions, placed, columns = found.groups() if found else ()
+            subgoal = cls(
+                name,
+                AffineColumns.parse(achieved),
+                AffineColumns.parse(goal),
+                float(tolerance),
+                float(switch_distance),
+                _numbers(dimensions),
+                float(placed or 0.0),
+                _numbers(columns),
+            )
         except ValueError:
             raise OptionError(f"Cannot read the subgoal {text!r}. Write it as in {_EXAMPLE!r}.") from None
         if not 0 < subgoal.tolerance <= subgoal.switch_distance < math.inf:
@@ -84,7 +96,8 @@ class Subgoal:
         text = f"{self.name} achieved={self.achieved.text()} goal={self.goal.text()} {distances}"
         if not self.dimensions:
             return text
-        return f"{text} dimensions={','.join(map(str, self.dimensions))} placed={_digits(self.placed)}"
+        text += f" dimensions={','.join(map(str, self.dimensions))} placed={_digits(self.placed)}"
+        return f"{text} columns={','.join(map(str, self.columns))}" if self.columns else text
 
     def distance(self, observation: Any, xp: Any = np) -> Any:
         """Return the Euclidean distance from being met, (...), of observations (..., n). xp: as in `acting_goals`."""
@@ -96,8 +109,12 @@ class Subgoal:
 
     def is_placed(self, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
         """Return whether the object is where `goal` asks it to be, (...) bool, of goals (..., g)."""
-        gap = achieved_goal[..., self._index] - goal[..., self._index]
+        gap = self.position(achieved_goal) - self.position(goal)
         return xp.sqrt(xp.square(gap).sum(-1)) <= self.placed
+
+    def position(self, goal: Any) -> Any:
+        """Return the dimensions (..., k) of goals (..., g) that are the position of the object."""
+        return goal[..., self._index]
 
     def fill(self, values: Any, others: Any, xp: Any = np) -> Any:
         """Return goals (..., g) with the object's dimensions from `values` (..., k) and the rest from `others` (..., g).
@@ -118,6 +135,11 @@ class Subgoal:
         is_own, source = np.zeros(size, np.bool_), np.zeros(size, np.int64)
         is_own[self._index], source[self._index] = True, np.arange(len(self.dimensions))
         return is_own, source
+
+
+def _numbers(text: str | None) -> tuple[int, ...]:
+    """Return the numbers of a list such as "3,4,5"."""
+    return tuple(map(int, text.split(","))) if text else ()
 
 
 def _digits(distance: float) -> str:
@@ -141,6 +163,14 @@ class Subgoals:
         self.has_objects = bool(self.items and self.items[0].dimensions)
         is_all = sum(len(each.dimensions) for each in self.items) == spec.goal.size
         self._n_first = len(self) - is_all if self.has_objects else 0  # goals that ask for the first objects only
+        self._exchanges = tuple(
+            (
+                _exchanged(spec.observation.size, self.items[0].columns, each.columns),
+                _exchanged(spec.goal.size, self.items[0].dimensions, each.dimensions),
+            )
+            for each in self.items[1:]
+            if each.columns
+        )
 
     def __len__(self) -> int:
         """Return the number of subgoals."""
@@ -208,11 +238,47 @@ class Subgoals:
         before = self.of_first(k - 1, achieved_goal, goal, xp) if each.dimensions else achieved_goal
         return each.fill(each.achieved.of(observation, xp), before, xp), each.fill(each.goal.of(observation, xp), goal, xp)
 
+    def seen(self, subgoal: Any, observation: Any, achieved_goal: Any, goal: Any, xp: Any = np) -> Goals:
+        """Return observation (..., n), achieved goal and goal (..., g) as networks see them.
+
+        An object that is placed before another one is acted for counts as reached: its error, which does not matter, would
+        look like that of an object that must be moved. The object that is acted for is in the place of the first one.
+
+        subgoal: (...), or one number for all.
+        """
+        if not self.has_objects:
+            return observation, achieved_goal, goal
+        size, has_bodies = len(self), len(self) == self._n_first
+        acted_for = xp.where(xp.asarray(subgoal > size), subgoal - size, subgoal)
+        acted_for = xp.where(xp.asarray(subgoal == TASK), size + has_bodies, acted_for)  # bodies are placed last
+        for k, each in enumerate(self.items, 1):
+            is_before = (acted_for > k) & each.is_placed(achieved_goal, goal, xp)
+            goal = xp.where(is_before[..., None], each.fill(each.position(achieved_goal), goal, xp), goal)
+        for k, (columns, dimensions) in enumerate(self._exchanges, 2):
+            is_exchanged = (acted_for == k)[..., None]
+            observation = xp.where(is_exchanged, observation[..., columns], observation)
+            achieved_goal, goal = (xp.where(is_exchanged, x[..., dimensions], x) for x in (achieved_goal, goal))
+        return observation, achieved_goal, goal
+
+    @property
+    def orders(self) -> Iterator[tuple[Any, Any]]:
+        """Yield indices of the last axis of observations and of goals, for each object that may be in the first place."""
+        yield ..., ...
+        for columns, dimensions in self._exchanges:
+            yield (..., columns), (..., dimensions)
+
     def of_first(self, k: int, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
         """Return achieved goals (..., g) with the positions of the first k objects; the others count as placed."""
         is_asked = np.zeros(goal.shape[-1], np.bool_)
         is_asked[[dimension for each in self.items[:k] for dimension in each.dimensions]] = True
         return xp.where(xp.asarray(is_asked), achieved_goal, goal)
+
+
+def _exchanged(size: int, first: Sequence[int], others: Sequence[int]) -> Array:
+    """Return the numbers below `size`, with `first` and `others` in the places of each other."""
+    order = np.arange(size)
+    order[[*first, *others]] = [*others, *first]
+    return order
 
 
 def _check(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
@@ -231,4 +297,12 @@ def _check(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
     if dimensions and (len(set(dimensions)) < len(dimensions) or max(dimensions) >= spec.goal.size):
         raise OptionError(
             f"`dimensions` of the subgoals are {dimensions}. Each must occur once, and be below {spec.goal.size}."
+        )
+    of_objects = [subgoal.columns for subgoal in subgoals]
+    listed = [column for columns in of_objects for column in columns]
+    is_same_size = len(set(map(len, of_objects))) <= 1
+    if listed and not (is_same_size and len(set(listed)) == len(listed) and max(listed) < spec.observation.size):
+        raise OptionError(
+            f"`columns` of the subgoals are {of_objects}. Expected as many of each object, each once, and below "
+            f"{spec.observation.size}."
         )

@@ -71,11 +71,11 @@ class RolloutSchedule:
         if search is not None and search.is_warm_up:
             return search.exploration(agent.exploration(True, env_steps), episode)
         is_random = env_steps < self._run.settings.training.random_steps
-        low, high = rollout.lowest_achieved, rollout.highest_achieved
         exploration = replace(
             agent.exploration(is_random, env_steps),
-            lowest_achieved=low,
-            highest_achieved=high,
+            lowest_achieved=rollout.lowest_achieved,
+            highest_achieved=rollout.highest_achieved,
+            rest_displacement=rollout.rest_displacement,
             episode_steps=rollout.training_episode_steps,
         )
         if is_random or not agent.policy_spec.subgoals:

@@ -44,7 +44,7 @@ Choices = dict[str, Choice]  # by their options
 ARGUMENTS = ("agent", "recipe", "check")  # of `HER`: names that may be meant where an option is unknown
 ENERGY = ("energy_cap", "energy_remaining")
 DECAY = ("exploration_decay", "exploration_decay_start")
-WORKSPACE = ("lowest_achieved", "highest_achieved")
+WORKSPACE = ("lowest_achieved", "highest_achieved", "rest_displacement")
 ENDS_EARLY = (*WORKSPACE, "training_episode_steps")
 
 
