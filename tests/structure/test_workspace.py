@@ -62,7 +62,7 @@ def with_tool(steps):
         ([[0, 1, 3, 3, 3, 3], [0, 2, 2, 2, 2]], 2, 0, True),
         ([[0, 1, 3, 3, 3, 3], [0, 2, 2, 2, 2, 3]], 2, 1, False),  # something touched it there
         ([[0, 1, 3, 4, 5, 6], [0, 1, 1, 1, 1]], 0, 0, False),  # it moves on; it rests within reach
-        ([[0, 3, 3, 3], [0, 3, 3, 3]], 0, 0, False),  # not for three steps
+        ([[0, 3, 3], [0, 3, 3]], 0, 0, False),  # not for two steps
     ],
 )
 def test_an_object_leaves_if_it_rests_farther_away_than_the_tool_gets(paths, left, again, is_left):

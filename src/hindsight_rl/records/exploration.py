@@ -8,9 +8,6 @@ from ..task_structure.affine import AffineColumns
 from . import Array
 
 Rows = tuple[tuple[float, ...], ...]
-RESTING_STEPS = (
-    3  # in a row, in which a resting object does not move: one that rolls up a slope is slow before it comes back
-)
 
 
 def as_rows(matrix: Array) -> Rows:
@@ -55,7 +52,7 @@ class Exploration:
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
     lowest_achieved, highest_achieved: the episode ends once the achieved goal leaves this range; empty: it does not.
-    rest_displacement: it ends there only once the achieved goal rests: it moves by less in each of three steps; 0: at once.
+    rest_displacement: it ends there only once the achieved goal moves by less in two steps in a row; 0: at once.
     episode_steps: the episode ends after so many steps; None: at the time limit.
     """
 

@@ -16,7 +16,7 @@ from ..envs.random_play import Environment, step
 from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError
 from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array, Episode
-from ..records.exploration import GREEDY, RESTING_STEPS, Exploration
+from ..records.exploration import GREEDY, Exploration
 from ..seeds import TRAINING, environment_seed, exploration_rng
 from ..task_structure.waypoints import Waypoints
 from .plans import ExploringActor, OptimisticActor, ProbingActor, SeekingActor
@@ -255,16 +255,16 @@ class EarlyEnd:
 
     def __init__(self, plan: Exploration) -> None:
         self._low, self._high = np.array(plan.lowest_achieved), np.array(plan.highest_achieved)
-        self._rest_displacement, self._n_resting = plan.rest_displacement, 0
+        self._rest_displacement, self._rested = plan.rest_displacement, False
 
     def is_reached(self, before: Array, after: Array) -> bool:
         """Return whether the episode ends after a step. before, after: the achieved goal, (goal size,) each."""
         is_outside = bool(((after < self._low) | (after > self._high)).any())
         if not self._rest_displacement:
             return is_outside
-        rests = bool(np.linalg.norm(after - before) < self._rest_displacement)
-        self._n_resting = self._n_resting + 1 if is_outside and rests else 0
-        return self._n_resting == RESTING_STEPS
+        rests = is_outside and bool(np.linalg.norm(after - before) < self._rest_displacement)
+        is_reached, self._rested = rests and self._rested, rests
+        return is_reached
 
 
 def play_episode(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from ..records import Array
-from ..records.exploration import RESTING_STEPS
 from .contact import Contact, tool_range
 from .parts import AT_REST, Dimensions
 from .steps import BESIDE, LITTLE, MOST_DEVIATIONS, Steps, rounded
@@ -77,9 +76,8 @@ def find_reach(steps: Steps, probing: Steps, contact: Contact) -> Workspace:
     rest = float(rounded(np.array(rest), rest))
     is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
     change = np.linalg.norm(probing.next_achieved_goal - probing.achieved_goal, axis=1)
-    has_left = is_outside & (change < rest)
-    for _ in range(RESTING_STEPS - 1):
-        has_left &= probing.of_step_before(has_left[:, None])[:, 0] > 0
+    rests = is_outside & (change < rest)
+    has_left = rests & (probing.of_step_before(rests[:, None])[:, 0] > 0)
     n_episodes = int(probing.starts_episode.sum())
     left_at = np.full(n_episodes, np.inf)  # the time in each episode
     np.minimum.at(left_at, probing.episode[has_left], probing.time[has_left])
