@@ -233,6 +233,15 @@ def fined(self, observation, info):
             "so no relabelled goal is a success",
         ),
         (
+            changed(
+                reward=lambda self, o, info: near(o["achieved_goal"][:1], o["desired_goal"][:1]) - 1.0,
+                compute_reward=lambda self, a, d, info: near(a[..., :1], d[..., :1]) - 1.0,
+            ),
+            "goal dimensions",
+            "warning",
+            "no reward changes if dimensions 1 of the desired goal change by",
+        ),
+        (
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
             "reward inputs",
             "error",

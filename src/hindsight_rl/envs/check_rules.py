@@ -20,6 +20,7 @@ from .reset_rule import Answer, check_resets, listed
 
 TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
+LITTLE = 0.2  # of the largest range of a dimension of the goal: a rotation may be the same after a large change
 RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
 
 
@@ -185,6 +186,25 @@ def check_reward_inputs(probe: Probe) -> Answer:
     n_lower = int((~is_close(others, same)).sum())
     compared = f"compute_reward(x, x) is higher than the reward of {n_lower} of {others.size} other goals, and never lower"
     return "ok" if n_lower else "not seen", compared
+
+
+def check_goal_dimensions(probe: Probe) -> Answer:
+    """Each dimension of the goal should matter to the reward. One that does not is a goal that nobody needs."""
+    goals, _, info = probe.random[0].goals()
+    if goals.ndim != 2 or goals.dtype.kind != "f":
+        return "ok", f"goals of shape {probe.spec.goal.shape} and {probe.spec.goal.dtype} are taken as a whole"
+    seen = np.concatenate([each for episode in probe.episodes for each in episode.goals()[:2]])
+    goals = seen[np.linspace(0, len(seen) - 1, len(goals)).astype(int)]
+    largest, same = float(np.ptp(seen, axis=0).max()), probe.reward(goals, goals.copy(), info)
+    changes = [sign * largest * np.eye(goals.shape[1])[:, None] for sign in (-1, -LITTLE, LITTLE, 1)]
+    matters = [[not is_close(probe.reward(goals, goals + row, info), same).all() for row in rows] for rows in changes]
+    ignored = np.flatnonzero(~np.any(matters, axis=0)).tolist()
+    if not ignored:
+        return "ok", "rewards depend on each dimension"
+    return "warning", (
+        f"no reward changes if dimensions {listed(ignored)} of the desired goal change by {largest:.2g}. If compute_reward "
+        f"ignores them, leave them out of both goals: hindsight relabels with all dimensions"
+    )
 
 
 def check_info_keys(probe: Probe, given: Sequence[str]) -> Answer:
@@ -358,6 +378,7 @@ CHECKS: Mapping[str, Callable[..., Answer]] = {
     "reward values": check_reward_values,
     "reward timing": check_reward_timing,
     "reward inputs": check_reward_inputs,
+    "goal dimensions": check_goal_dimensions,
     "success": check_success,
     "termination": check_termination,
     RESETS: check_resets,
