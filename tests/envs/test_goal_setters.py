@@ -58,6 +58,18 @@ class AsTuple(Line):
         return {"observation": here, "achieved_goal": here.copy(), "desired_goal": np.array(self.goal, np.float32)}
 
 
+class OneRow(Line):
+    """Its goal is the only row of a table."""
+
+    @property
+    def goal(self):
+        return self.table[0]
+
+    @goal.setter
+    def goal(self, goal):
+        self.table = goal[None]
+
+
 class Adapter(gymnasium.Env):
     """An adapter around an environment that holds the goal."""
 
@@ -105,6 +117,7 @@ class Counted(Line):
         (Docking(), "the attribute target"),
         (Nested(), "the attribute task.target"),
         (AsTuple(), "the attribute goal"),
+        (OneRow(), "the attribute table"),
         (Rounded(), "the attribute goal"),
         (Counted(), "the attribute goal"),
         (Adapter(), "the attribute env.goal"),

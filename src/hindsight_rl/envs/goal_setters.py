@@ -67,11 +67,13 @@ def _parts(env: Environment) -> Iterator[tuple[str, Any]]:
 
 
 def _equals(value: Any, goal: Array) -> bool:
-    """Return whether a value is the goal, in shape and in every element. A long sequence is not read.
+    """Return whether a value is the goal, in every element. A long sequence is not read. An array may have further axes.
 
     Environments may round the goal that they show to float32, whatever dtype they declare.
     """
     dtype = np.float32 if goal.dtype.kind == "f" else goal.dtype
+    if isinstance(value, np.ndarray) and value.size == goal.size:
+        value = value.reshape(goal.shape)
     return (not goal.ndim or len(value) == len(goal)) and np.array_equal(
         np.asarray(value).astype(dtype), goal.astype(dtype)
     )
@@ -80,7 +82,8 @@ def _equals(value: Any, goal: Array) -> bool:
 def _start_with_attribute(env: Environment, owner: Any, name: str, seed: int, goal: Array) -> Any:
     observation = env.reset(seed=seed)[0]
     value = getattr(owner, name)
-    setattr(owner, name, goal.astype(value.dtype) if isinstance(value, np.ndarray) else type(value)(goal.tolist()))
+    is_array = isinstance(value, np.ndarray)
+    setattr(owner, name, goal.astype(value.dtype).reshape(value.shape) if is_array else type(value)(goal.tolist()))
     return {**observation, "desired_goal": goal.copy()}
 
 
