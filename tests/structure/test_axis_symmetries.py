@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+from pusher import Pusher, play, repeated_random_actions
 
-from hindsight_rl.structure.axis_symmetries import pair_columns
-from hindsight_rl.structure.steps import correlations
+from hindsight_rl.structure.axis_symmetries import AxisSymmetries, pair_columns
+from hindsight_rl.structure.columns import Units
+from hindsight_rl.structure.contact import measure_contact
+from hindsight_rl.structure.controlled import find_controlled_columns
+from hindsight_rl.structure.steps import Steps, correlations
 
 
 def pairs_in_a_mirror(profiles):
@@ -39,3 +43,43 @@ def test_correlations_are_those_of_numpy_and_0_for_a_constant():
     expected = np.corrcoef(values.T, signals)[:2, 2:]
     assert correlations(values, signals) == pytest.approx(expected)
     assert correlations(np.ones((50, 1)), signals) == pytest.approx(np.zeros((1, 3)))
+
+
+class Driven(Pusher):
+    """The first action turns the tool, the second one drives it in its direction, which columns 8 and 9 show."""
+
+    def reset(self):
+        super().reset()
+        self.heading = self.rng.uniform(-np.pi, np.pi)
+
+    def step(self, action):
+        self.heading += 0.6 * action[0]
+        super().step(action[1] * np.array([np.cos(self.heading), np.sin(self.heading)]))
+
+    def see(self):
+        return np.array([*super().see()[:8], np.cos(self.heading), np.sin(self.heading)])
+
+
+def drive_to_the_object(rng):
+    """Return a policy that turns to the object and drives, and often acts at random."""
+
+    def choose(observation, is_first):
+        x, y, cosine, sine = observation["observation"][[4, 5, 8, 9]]
+        turn = np.arctan2(cosine * y - sine * x, cosine * x + sine * y)
+        return rng.uniform(-1, 1, 2) if rng.random() < 0.3 else np.array([turn / 0.6, 1.0]) + 0.3 * rng.normal(size=2)
+
+    return choose
+
+
+def test_actions_in_the_frame_of_the_tool_get_the_sign_with_which_mirrored_steps_are_predicted_better():
+    world = Driven(0)
+    controlled = find_controlled_columns(Steps.from_episodes(play(world, 40, repeated_random_actions(1))))
+    steps = Steps.from_episodes(play(world, 60, drive_to_the_object(np.random.default_rng(2))))
+    contact, visible = measure_contact(steps, (0, 1), (2, 3)), range(10)
+    found = AxisSymmetries(steps, visible, contact, controlled, Units.same(10)).find()
+    mirrors = {verdict.candidate.axes: verdict for verdict in found}
+    for axis, column in ((0, 8), (1, 9)):
+        entries = mirrors[(axis,)].text.split()
+        assert mirrors[(axis,)].holds
+        assert f"o{column}=-o{column}" in entries
+        assert [entry for entry in entries if entry.startswith("a")] == ["a0=-a0"]

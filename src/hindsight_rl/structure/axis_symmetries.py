@@ -48,8 +48,10 @@ class AxisSymmetries:
         self._start = steps.observation[steps.starts_episode].mean(0)
         # where the tool starts; rounded, so that the symmetries form a finite group
         self._centre = centre_of(known, rounded(self._start[list(contact.tool)], steps.goal_std))
-        effect = controlled.effect[:, controlled.at(contact.axes)]
-        self._effect = effect / np.maximum(np.abs(effect).max(), TINY)  # (action size, axes)
+        at = controlled.at(contact.axes)
+        effect, by_posture = controlled.effect[:, at], controlled.by_posture[:, :, at]
+        # (action size, axes); that of an action along a direction that turns with the tool is small beside its changes
+        self._effect = effect / np.maximum(np.abs([effect, *by_posture]).max(), TINY)
         self._picked = informative_steps(steps, is_at_task(steps, contact))
         self._test = self._new_test()
         self._std = np.maximum(steps.observation.std(0), ROUNDED)
