@@ -1,61 +1,14 @@
-"""Two tasks with sparse rewards: a scoop that tilts takes a ball, and a ram on a ring pushes a puck."""
+"""What rolls and slides: a scoop that tilts takes a ball, and a ram on a ring pushes a puck."""
 
 from __future__ import annotations
 
 import cmath
 import math
-from abc import abstractmethod
-from typing import Any
 
-import gymnasium
 import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
 
 from ..task import Observation, Task
-
-Array = npt.NDArray[Any]
-
-
-class _Carry(gymnasium.Env[dict[str, Any], Any]):
-    """A thing has to come to a place in a plane. The reward is 0 while it is within `near` of it, else -1."""
-
-    near: float
-    goal: Array
-
-    def __init__(self, n_observed: int) -> None:
-        observed, place = (spaces.Box(-np.inf, np.inf, (n,), np.float64) for n in (n_observed, 2))
-        self.observation_space = spaces.Dict(observation=observed, achieved_goal=place, desired_goal=place)
-        self.action_space = spaces.Box(-1.0, 1.0, (3,), np.float32)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Draw a start and a goal."""
-        super().reset(seed=seed)
-        self.start()
-        return self.sense(), {}
-
-    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """Move by one step."""
-        self.move(np.clip(np.asarray(action, np.float64), -1, 1))
-        seen = self.sense()
-        reward = float(self.compute_reward(seen["achieved_goal"], seen["desired_goal"], {}))
-        return seen, reward, False, False, {"is_success": reward == 0}
-
-    def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
-        """Return the rewards of places (..., 2)."""
-        return -(np.linalg.norm(achieved_goal - desired_goal, axis=-1) > self.near).astype(np.float64)
-
-    @abstractmethod
-    def start(self) -> None:
-        """Draw a start and a goal."""
-
-    @abstractmethod
-    def move(self, action: Array) -> None:
-        """Change the state."""
-
-    @abstractmethod
-    def sense(self) -> dict[str, Any]:
-        """Return the observation."""
+from .base import Array, GoalTask
 
 
 def _along(one: complex, other: complex) -> float:
@@ -77,7 +30,7 @@ def _action(*numbers: float) -> Array:
     return np.array([min(1.0, max(-1.0, number)) for number in numbers], np.float32)
 
 
-class ScoopBall(_Carry):
+class ScoopBall(GoalTask):
     """A scoop, seen from the side, gets under a ball on the floor, tilts back and carries it, to the floor or into the air.
 
     The scoop is a blade with a wall at its rear end, about which it tilts. Its opening is on the right. The ball lies in
@@ -89,9 +42,9 @@ class ScoopBall(_Carry):
     most, pause, parts = np.array([0.8, 0.8, 4.0]), 0.05, 5  # largest speeds; seconds in a step, and its parts
 
     def __init__(self) -> None:
-        super().__init__(11)
+        super().__init__(11, 2, 3)
 
-    def start(self) -> None:
+    def begin(self) -> None:
         """Put the ball on the floor and the scoop above it or on its left."""
         draw = self.np_random.uniform
         self.ball, self.speed = complex(draw(-0.2, 0.25), self.radius), 0j
@@ -136,11 +89,14 @@ class ScoopBall(_Carry):
             self.ball, self.speed = complex(math.copysign(0.5, self.ball.real), self.ball.imag), 1j * self.speed.imag
         return deepest
 
-    def sense(self) -> dict[str, Any]:
+    def observe(self) -> Array:
         """Return ball, speeds of the scoop, its height, cosine, sine and x, and speed of the ball."""
-        (x, y, tilt), ball = self.pose, _pair(self.ball)
-        seen = np.array([*ball, *self.rate, y, math.cos(tilt), math.sin(tilt), x, *_pair(self.speed)])
-        return {"observation": seen, "achieved_goal": ball, "desired_goal": self.goal.copy()}
+        x, y, tilt = self.pose
+        return np.array([*_pair(self.ball), *self.rate, y, math.cos(tilt), math.sin(tilt), x, *_pair(self.speed)])
+
+    def achieved(self) -> Array:
+        """Return the position of the ball."""
+        return _pair(self.ball)
 
 
 def scoop(observation: Observation) -> Array:
@@ -160,7 +116,7 @@ def scoop(observation: Observation) -> Array:
     return _action(-1 if rear[1] > 0.07 else 0, (0.1 - rear[1]) / 0.04, flat)
 
 
-class RingRam(_Carry):
+class RingRam(GoalTask):
     """A ram travels on a ring round a table, swivels, and extends a rod with a flat head, which pushes a puck.
 
     The side of the rod pushes the puck too. The puck slides on until friction stops it. The action gives the speeds of
@@ -172,9 +128,9 @@ class RingRam(_Carry):
     parts = 4  # of a step
 
     def __init__(self) -> None:
-        super().__init__(13)
+        super().__init__(13, 2, 3)
 
-    def start(self) -> None:
+    def begin(self) -> None:
         """Put the puck near the middle and the ram anywhere, with its rod half out but off the puck."""
         draw = self.np_random.uniform
         self.puck, self.slide, self.rate = complex(*draw(-13, 13, 2)), 0j, np.zeros(3)
@@ -215,12 +171,15 @@ class RingRam(_Carry):
             speed = max(1e-6, abs(self.slide))
             self.slide *= max(0.0, min(8.0, speed) - self.friction) / speed
 
-    def sense(self) -> dict[str, Any]:
+    def observe(self) -> Array:
         """Return rod, puck, direction of the ram, its speeds, tip of the rod, swivel, and slide of the puck."""
-        (travel, swivel, rod), puck = self.pose, _pair(self.puck)
-        ram = _pair(cmath.rect(1, math.radians(travel)))
-        seen = np.array([rod, *puck, *ram, *self.rate, *_pair(self.lines()[1][1]), swivel, *_pair(self.slide)])
-        return {"observation": seen, "achieved_goal": puck, "desired_goal": self.goal.copy()}
+        travel, swivel, rod = self.pose
+        ram, tip = _pair(cmath.rect(1, math.radians(travel))), _pair(self.lines()[1][1])
+        return np.array([rod, *_pair(self.puck), *ram, *self.rate, *tip, swivel, *_pair(self.slide)])
+
+    def achieved(self) -> Array:
+        """Return the position of the puck."""
+        return _pair(self.puck)
 
 
 def ram(observation: Observation) -> Array:
@@ -253,6 +212,6 @@ def _turn(angle: float) -> float:
 
 
 TASKS = (
-    Task("ScoopBall-v0", "grasp", "closed", ScoopBall, 60, lambda: scoop),
-    Task("RingRam-v0", "push", "closed", RingRam, 80, lambda: ram),
+    Task("ScoopBall-v0", "grasp", "open", ScoopBall, 60, lambda: scoop),
+    Task("RingRam-v0", "push", "open", RingRam, 80, lambda: ram),
 )
