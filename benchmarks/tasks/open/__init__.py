@@ -19,5 +19,6 @@ from . import (
     walls,
 )
 
-FILES = (walls, fragile, push, pull, grasp, rolling, several, hit, later, angles, poses, other_rewards, plants, grids)
-TASKS: tuple[Task, ...] = tuple(task for file in (*FILES, puzzles) for task in file.TASKS)
+_PHYSICS = (walls, fragile, push, pull, grasp, rolling, several, hit, later, angles, poses, other_rewards, plants)
+_PUZZLES = (grids, puzzles)
+TASKS: tuple[Task, ...] = tuple(task for file in (*_PHYSICS, *_PUZZLES) for task in file.TASKS)
