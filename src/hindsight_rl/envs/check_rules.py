@@ -20,7 +20,7 @@ from .reset_rule import Answer, check_resets, listed
 
 TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
-LITTLE = 0.2  # of the largest range of a dimension of the goal: a rotation may be the same after a large change
+SMALL_CHANGE = 0.2  # of the largest range of a dimension of the goal: a rotation may be the same after a large change
 RECOMPUTE = "train on compute_reward instead: --reward recompute, or reward='recompute'"
 
 
@@ -199,7 +199,7 @@ def check_goal_dimensions(probe: Probe) -> Answer:
     one_by_one = np.eye(goals.shape[1], dtype=goals.dtype)[:, None]
     same, ignored = probe.reward(goals, goals.copy(), info), []
     for k, row in enumerate(one_by_one):
-        rewards = [ask(goals, goals + factor * largest * row, info) for factor in (-1, -LITTLE, LITTLE, 1)]
+        rewards = [ask(goals, goals + factor * largest * row, info) for factor in (-1, -SMALL_CHANGE, SMALL_CHANGE, 1)]
         known = [reward for reward in rewards if reward is not None]
         if len(known) < len(rewards):
             return "not seen", "compute_reward cannot answer for goals that the environment did not produce"
