@@ -84,7 +84,8 @@ def test_two_objects_have_a_chain():
     with HER(PushBoth, check=False, **FAST) as model:
         model.learn(5_100)
         texts = model.settings.agent_options.subgoals
-        assert [text.split()[-2:] for text in texts] == [[f"dimensions={n}", "placed=0.0707"] for n in ("0,1", "2,3")]
+        about = [[f"dimensions={n}", "placed=0.0707", f"columns={c}"] for n, c in (("0,1", "2,3"), ("2,3", "4,5"))]
+        assert [text.split()[-3:] for text in texts] == about
         assert model.settings.agent_options.discount == 0.938  # 16 steps: 0.4 of 40
         assert len(model.trainer.search.state.found.value("subgoals")) == 2
         assert model.trainer.search.state.probing is None  # what it planned is not kept

@@ -16,13 +16,9 @@ Seen = dict[str, Any]
 
 
 class GoalTask(gymnasium.Env[Seen, Any]):
-    """A task with actions in [-1, 1], unless it has an `action_space` of its own.
-
-    A step has the reward 0 if the goal is met within `near`, else -1.
-    """
+    """A task whose actions lie in [-1, 1]. A step has the reward 0 if the goal is met within `near`, else -1."""
 
     near = 0.05
-    action_space: spaces.Box
 
     def __init__(self, n_observed: int, n_goal: int, n_action: int) -> None:
         observed, goal = (spaces.Box(-np.inf, np.inf, (n,), np.float64) for n in (n_observed, n_goal))
@@ -37,7 +33,7 @@ class GoalTask(gymnasium.Env[Seen, Any]):
 
     def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Move, and compare the achieved goal with the desired one."""
-        self.move(np.clip(np.asarray(action, np.float64), self.action_space.low, self.action_space.high))
+        self.move(np.clip(np.asarray(action, np.float64), -1, 1))
         seen = self.seen()
         info = {"is_success": bool(self.is_met(seen["achieved_goal"], seen["desired_goal"]))}
         reward = float(self.compute_reward(seen["achieved_goal"], seen["desired_goal"], info))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gymnasium import spaces
 
 from ..task import Observation, Task
-from .base import Array, GoalTask, push_out, toward_push, unit
+from .base import Array, GoalTask, Seen, push_out, toward_push, unit
 
 RADIUS = 0.09  # distance of the centres at which disc and puck touch
 LINKS = np.array([0.4, 0.35, 0.25])
@@ -282,11 +284,11 @@ class PlatterPush(GoalTask):
 
     near, size, half_width, rim = 18.0, 20.0, 15.0, 190.0
     deepest, shortest = -150.0, 230.0  # positions of the rod's tip
+    largest = np.array([12, 20], np.float32)  # action
 
     def __init__(self) -> None:
         super().__init__(7, 2, 2)
-        largest = np.array([12, 20], np.float32)
-        self.action_space = spaces.Box(-largest, largest)
+        self.action_space = spaces.Box(-self.largest, self.largest)
 
     def begin(self) -> None:
         draw = self.np_random.uniform
@@ -295,14 +297,18 @@ class PlatterPush(GoalTask):
             self.goal = draw(40, 160) * unit(draw(-np.pi, np.pi))
         self.rod, self.spin, self.load, self.mark = draw(190, 230), 0.0, 0.0, draw(-np.pi, np.pi)
 
+    def step(self, action: Array) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+        return super().step(np.asarray(action) / self.largest)
+
     def move(self, action: Array) -> None:
-        self.spin, self.load = 0.4 * self.spin + 0.6 * action[0], 0.0
+        turn, slide = action * self.largest
+        self.spin, self.load = 0.4 * self.spin + 0.6 * turn, 0.0
         cosine, sine = unit(np.radians(self.spin) / 3)
         self.mark += np.radians(self.spin)
         for _ in range(3):
             x, y = self.piece
             self.piece = np.array([cosine * x - sine * y, sine * x + cosine * y])
-            self.rod = float(np.clip(self.rod + action[1] / 3, self.deepest, self.shortest))
+            self.rod = float(np.clip(self.rod + slide / 3, self.deepest, self.shortest))
             self._push()
 
     def _push(self) -> None:
