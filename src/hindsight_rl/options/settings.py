@@ -256,7 +256,8 @@ class WorkspaceOptions(OptionRecord, title="Workspace"):
     highest_achieved: Numbers = Field((), description="the same above these")
     rest_displacement: NonNegativeFloat = Field(
         0.0,
-        description="they end there only once the achieved goal moves by less than this in two steps in a row; 0: at once",
+        description="outside of these, training episodes end only once the achieved goal moves by less than this in two "
+        "steps in a row; 0: at once",
     )
 
     @model_validator(mode="after")

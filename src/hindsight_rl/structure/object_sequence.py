@@ -90,15 +90,15 @@ class ObjectSequence:
         """
         n_axes = len(self.dimensions[0])
         numbers = [dimensions[0] // n_axes for dimensions in self.dimensions]
-        sources = [exchanges.get(pair) for pair in pairwise(numbers)]
-        known = [source for source in sources if source is not None]
-        if len(known) < len(sources) or not known:
+        pairs = list(pairwise(numbers))
+        if not pairs or not exchanges.keys() >= set(pairs):
             return self
+        sources = [exchanges[pair] for pair in pairs]
         first, second = (self.contacts[k].object_columns for k in (0, 1))
         is_first_lower = first[0] < second[0]
-        moved = [(c, other) for c, other in enumerate(known[0].tolist()) if c != other]
+        moved = [(c, other) for c, other in enumerate(sources[0].tolist()) if c != other]
         rows = [[c] for c, other in moved if c in first or (c not in second and (c < other) == is_first_lower)]
-        for source in known:
+        for source in sources:
             rows = [[*row, int(source[row[-1]])] for row in rows]
         rows = [row for row in rows if len(set(row)) == len(row) and len({column in hidden for column in row}) == 1]
         return replace(self, columns=tuple(zip(*rows, strict=True)))

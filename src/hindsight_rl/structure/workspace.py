@@ -57,7 +57,7 @@ def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Dimensions] =
     """
     ranges = [_widened_range(one) for one in steps.of_objects(objects or [tuple(range(steps.goal_size))])]
     low, high = np.concatenate(ranges, axis=1)
-    is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
+    is_outside = _is_outside(probing, low, high)
     last = np.append(np.flatnonzero(probing.starts_episode)[1:], len(probing)) - 1
     left = np.unique(probing.episode[is_outside])
     back = left[~is_outside[last][left]]
@@ -67,16 +67,16 @@ def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Dimensions] =
 def find_reach(steps: Steps, probing: Steps, contact: Contact) -> Workspace:
     """Return the range of positions at which the tool can touch an object that must be hit.
 
-    An object that comes to rest outside waits there for nothing. steps, probing: as in `find_workspace`.
+    Nothing moves an object that comes to rest outside. steps, probing: as in `find_workspace`.
     """
     low, high = (rounded(bound, steps.goal_std) for bound in tool_range(steps, contact.tool, contact.distances[1]))
     rest = AT_REST * steps.goal_std
     if steps.noise is not None:
         rest = max(rest, MOST_DEVIATIONS * float(np.linalg.norm(steps.noise)))
     rest = float(rounded(np.array(rest), rest))
-    is_outside = ((probing.next_achieved_goal < low) | (probing.next_achieved_goal > high)).any(1)
+    # as the option compares them: noise is not subtracted
     change = np.linalg.norm(probing.next_achieved_goal - probing.achieved_goal, axis=1)
-    rests = is_outside & (change < rest)
+    rests = _is_outside(probing, low, high) & (change < rest)
     has_left = rests & (probing.of_step_before(rests[:, None])[:, 0] > 0)
     n_episodes = int(probing.starts_episode.sum())
     left_at = np.full(n_episodes, np.inf)  # the time in each episode
@@ -84,6 +84,11 @@ def find_reach(steps: Steps, probing: Steps, contact: Contact) -> Workspace:
     back = np.unique(probing.episode[(change >= rest) & (probing.time > left_at[probing.episode])])
     n_left = int(np.isfinite(left_at).sum())
     return Workspace(tuple(low.tolist()), tuple(high.tolist()), n_left, len(back), n_episodes, rest)
+
+
+def _is_outside(steps: Steps, low: Array, high: Array) -> Array:
+    """Return whether the achieved goal is outside a range after each step, (N,) bool."""
+    return np.asarray(((steps.next_achieved_goal < low) | (steps.next_achieved_goal > high)).any(1))
 
 
 def _widened_range(steps: Steps) -> tuple[Array, Array]:

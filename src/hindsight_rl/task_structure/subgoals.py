@@ -238,7 +238,7 @@ class Subgoals:
         before = self.of_first(k - 1, achieved_goal, goal, xp) if each.dimensions else achieved_goal
         return each.fill(each.achieved.of(observation, xp), before, xp), each.fill(each.goal.of(observation, xp), goal, xp)
 
-    def seen(self, subgoal: Any, observation: Any, achieved_goal: Any, goal: Any, xp: Any = np) -> Goals:
+    def seen(self, subgoal: Any, observation: Any, achieved_goal: Any, goal: Any, xp: Any = np) -> tuple[Any, Any, Any]:
         """Return observation (..., n), achieved goal and goal (..., g) as networks see them.
 
         An object that is placed before another one is acted for counts as reached: its error, which does not matter, would
