@@ -8,9 +8,13 @@ from types import SimpleNamespace
 
 import gymnasium
 import pytest
+from hypothesis import settings
 
 from counted_env import Counted
 from hindsight_rl import errors
+
+settings.register_profile("without a clock", deadline=None)
+settings.load_profile("without a clock")
 
 gc.set_threshold(100_000)  # as the command line does: torch and others make many objects, which else are searched again
 

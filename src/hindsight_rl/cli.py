@@ -6,12 +6,14 @@ import atexit
 import gc
 import io
 import os
+import re
 import signal
 import sys
 import time
 import webbrowser
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, NoReturn
@@ -74,6 +76,9 @@ def _run(words: list[str]) -> int:
     return call(arguments) or 0
 
 
+_WITH_EXPONENT = re.compile(r"-(\d+\.?|\d*\.\d+)e[-+]?\d{1,3}", re.IGNORECASE)  # a negative number
+
+
 class Parser(ArgumentParser):
     """An argument parser that names the page with the arguments in its errors."""
 
@@ -102,7 +107,7 @@ def command_parser(name: str) -> Parser:
 
 def _parse(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
     """Return the arguments. Raises UnknownNameError for one that does not exist, with the right name where it is known."""
-    arguments, extra = parser.parse_known_args([_with_dashes(word) for word in words])
+    arguments, extra = parser.parse_known_args([_readable(word) for word in words])
     unknown = [word.partition("=")[0].strip("-").replace("-", "_") for word in extra if word.startswith("-")]
     if unknown:
         from .options import refuse_unknown
@@ -114,8 +119,10 @@ def _parse(parser: ArgumentParser, words: Sequence[str]) -> Namespace:
     return arguments
 
 
-def _with_dashes(word: str) -> str:
-    """Return --eval-every for --eval_every, as in Python."""
+def _readable(word: str) -> str:
+    """Return --eval-every for --eval_every, as in Python, and -0.001 for -1e-3, which argparse takes for an option."""
+    if _WITH_EXPONENT.fullmatch(word):
+        return format(Decimal(word), "f")
     name, equals, value = word.partition("=")
     return f"{name.replace('_', '-')}{equals}{value}" if word.startswith("--") else word
 

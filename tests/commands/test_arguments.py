@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from hindsight_rl.cli import command_parser, main
+from hindsight_rl.cli import _parse, command_parser, main
 from hindsight_rl.commands import arguments
 from hindsight_rl.commands.arguments import SHOWN_BY_HELP, given_options, take_environment, train_help
 from hindsight_rl.errors import OptionError
@@ -31,6 +31,12 @@ def test_only_what_the_user_gives_is_given():
 def test_no_name_empties_a_list_or_removes_a_limit():
     given = given_options(parse("--no-subgoals --no-gradient-clip --no-remake-environment --prioritized"))
     assert given == {"subgoals": (), "gradient_clip": None, "remake_environment": False, "prioritized": True}
+
+
+@pytest.mark.parametrize("word", ["-1e-3", "-1.0E-03", "-.001e0", "-0.001"])
+def test_negative_numbers_may_have_an_exponent(word):
+    parsed = _parse(command_parser("train"), ["--lowest-achieved", word, "2"])
+    assert given_options(parsed) == {"lowest_achieved": [-0.001, 2]}
 
 
 def test_a_list_without_values_is_an_error():

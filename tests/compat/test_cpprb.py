@@ -52,7 +52,7 @@ def test_shuffled_transitions_are_the_same_transitions():
     assert sorted(rows[0]) == sorted(rows[1])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     lengths=st.lists(st.integers(1, 4), min_size=1, max_size=8),
     size=st.integers(12, 40),

@@ -242,6 +242,21 @@ def fined(self, observation, info):
             "no reward changes if dimensions 1 of the desired goal change by",
         ),
         (
+            changed(
+                __init__=lambda self: Line.__init__(self, shift=20.0),  # the goals lie where the body never gets
+                compute_reward=lambda self, a, d, info: near(a, d) - 1.0 if (np.asarray(a) < 15).all() else 1 / 0,
+            ),
+            "goal dimensions",
+            "not seen",
+            "compute_reward cannot answer for goals that the environment did not produce",
+        ),
+        (
+            changed(compute_reward=lambda self, a, d, info: -1.0 * np.ones(a.shape[:-1])),
+            "goal dimensions",
+            "not seen",
+            "no reward changed, whichever dimension did",
+        ),
+        (
             changed(compute_reward=lambda self, a, d, info: near(a, self.goal) - 1.0),
             "reward inputs",
             "error",

@@ -269,6 +269,9 @@ def test_every_form_answers_for_every_leading_shape_and_dtype(name):
         assert values.dtype.kind == "f"
         assert np.array_equal(values, is_near * 1.0 - (name != "bools"))
     assert reward(np.zeros((0, 2)), np.zeros((0, 2)), {}).shape == (0,)
+    infos = [{"toll": 0.5}] * 3
+    for rows in (infos, tuple(infos), np.array(infos, dtype=object)):
+        assert reward(np.zeros((3, 2)), np.zeros((3, 2)), rows).tolist() == [float(name == "bools")] * 3
 
 
 def test_arguments_that_a_function_writes_into_keep_their_values():

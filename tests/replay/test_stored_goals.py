@@ -94,7 +94,7 @@ def goals_of(buffer, first, steps):
     return stored_of(buffer)[first : first + steps].tolist()
 
 
-@settings(deadline=None, max_examples=75)  # the first sample compiles
+@settings(max_examples=75)
 @given(
     lengths=st.lists(st.integers(1, 5), min_size=1, max_size=8),
     capacity=st.integers(5, 14),

@@ -130,6 +130,12 @@ def test_an_episode_ends_outside_of_a_range_at_once_or_where_the_achieved_goal_r
     assert (is_reached.index(True) + 1 if any(is_reached) else None) == steps
 
 
+def test_goals_with_several_axes_are_compared_number_by_number():
+    early_end = EarlyEnd(Exploration(0.0, 0.0, lowest_achieved=(-2.0, 7.0), highest_achieved=(2.0, 9.0)))
+    assert not early_end.is_reached(np.zeros((2, 1)), np.array([[0.0], [8.0]]))
+    assert early_end.is_reached(np.zeros((2, 1)), np.array([[0.0], [6.0]]))
+
+
 @pytest.mark.parametrize(("steps", "length"), [(4, 4), (None, 10), (25, 10)])
 def test_training_episodes_may_be_shorter_than_others(steps, length):
     exploration = Exploration(random_eps=0.0, noise=0.5, episode_steps=steps)

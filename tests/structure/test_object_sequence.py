@@ -10,11 +10,13 @@ from two_objects import COLUMNS, SPEC, THRESHOLD, TwoObjects, compute_reward
 from hindsight_rl.records import Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure.columns import Units
 from hindsight_rl.structure.contact import find_onsets
 from hindsight_rl.structure.object_sequence import ObjectSequence, count_moved
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.success import find_success_distance, ignores_exchange
 from hindsight_rl.structure.workspace import find_workspace
+from hindsight_rl.task_structure.affine import AffineMap
 from hindsight_rl.task_structure.subgoals import Subgoals
 from hindsight_rl.task_structure.symmetries import SymmetryGroup
 
@@ -86,22 +88,34 @@ def contact_of(columns):
     return Contact(tool=(0,), object_columns=columns, n_onsets=9, distances=(1.0, 1.0, 1.0), in_reach=1.0)
 
 
-EXCHANGES = {(0, 1): np.array([0, 2, 1, 3, 5, 4, 6]), (1, 2): np.array([0, 1, 3, 2, 4, 6, 5])}
+def exchange(source, factor=(1.0,) * 7):
+    return AffineMap(np.array(source), np.array(factor), np.zeros(7))
+
+
+EXCHANGES = {(0, 1): exchange([0, 2, 1, 3, 5, 4, 6]), (1, 2): exchange([0, 1, 3, 2, 4, 6, 5])}
+OTHER_SIGN = EXCHANGES | {(1, 2): exchange([0, 1, 3, 2, 4, 6, 5], [1, 1, 1, 1, 1, -1, -1])}
+OTHER_SCALE = EXCHANGES | {(0, 1): exchange([0, 2, 1, 3, 5, 4, 6], [1, 1, 1, 1, 100, 0.01, 1])}
+ABOUT_SAME = EXCHANGES | {(0, 1): exchange([0, 2, 1, 3, 5, 4, 6], [1, 1, 1, 1, 1.25, 0.8, 1])}
+CENTIMETRES = Units(np.array([1, 1, 0.01, 1, 1, 1, 1.0]), np.zeros(7), np.ones(7, bool))
+SHIFTED = Units(np.ones(7), np.array([0, 0, 0, 0, 0, 3.0, 0]), np.ones(7, bool))
 
 
 @pytest.mark.parametrize(
-    ("exchanges", "hidden", "columns"),
+    ("exchanges", "units", "columns"),
     [
-        (EXCHANGES, (), ((1, 4), (2, 5), (3, 6))),
-        (EXCHANGES, (4, 5, 6), ((1, 4), (2, 5), (3, 6))),
-        (EXCHANGES, (5,), ((1,), (2,), (3,))),  # else networks would not see column 5 of another object
-        ({(0, 1): EXCHANGES[0, 1]}, (), ()),
+        (EXCHANGES, Units.same(7), ((1, 4), (2, 5), (3, 6))),
+        (ABOUT_SAME, Units.same(7), ((1, 4), (2, 5), (3, 6))),  # deviations of few steps
+        (OTHER_SIGN, Units.same(7), ((1,), (2,), (3,))),
+        (OTHER_SCALE, Units.same(7), ((1,), (2,), (3,))),
+        (EXCHANGES, SHIFTED, ((1,), (2,), (3,))),
+        (EXCHANGES, CENTIMETRES, ()),  # of the position of the second object
+        ({(0, 1): EXCHANGES[0, 1]}, Units.same(7), ()),
     ],
 )
-def test_the_columns_of_each_object_follow_from_exchanges_of_neighbours(exchanges, hidden, columns):
+def test_the_columns_of_each_object_follow_from_exchanges_of_neighbours(exchanges, units, columns):
     contacts = tuple(contact_of((column,)) for column in (1, 2, 3))
     sequence = ObjectSequence(((0,), (1,), (2,)), contacts, (), (1.0, 1.0, 1.0))
-    assert sequence.with_columns(exchanges, hidden).columns == columns
+    assert sequence.with_columns(exchanges, units).columns == columns
 
 
 def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):

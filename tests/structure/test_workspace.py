@@ -6,7 +6,7 @@ import pytest
 from hindsight_rl.records import Episode
 from hindsight_rl.structure.contact import Contact
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.workspace import find_reach, find_workspace
+from hindsight_rl.structure.workspace import find_reach, find_workspace, whole_episodes
 
 
 def steps_of(*paths, goals=((-3.0,), (5.0,))):
@@ -44,6 +44,16 @@ def test_an_object_leaves_if_it_leaves_and_does_not_come_back(paths, left, back,
     workspace = find_workspace(steps, steps)
     assert (workspace.n_left, workspace.n_back, workspace.is_left) == (left, back, is_left)
     assert f"in {left} of {len(paths)} episodes" in workspace.evidence()
+
+
+def test_episodes_that_were_cut_short_do_not_count():
+    """An object that left the range in one of them might have come back."""
+    length_and_end = [(2, False), (3, False), (1, True), (3, True)]
+    episodes = [
+        Episode(np.zeros((n + 1, 1)), np.zeros((n + 1, 1)), np.zeros((n + 1, 1)), np.zeros((n, 1)), np.zeros(n), ended)
+        for n, ended in length_and_end
+    ]
+    assert whole_episodes(episodes) == episodes[1:]
 
 
 CONTACT = Contact(tool=(1,), object_columns=(0,), n_onsets=9, distances=(0.5, 0.5, 0.5), in_reach=0.0)

@@ -70,7 +70,7 @@ def test_places_that_few_episodes_have_visited_come_first():
     np.testing.assert_array_equal(waypoints.waypoints, [[1.0], [2.0], [0.0]])
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 10_000))
 def testshortest_paths_are_those_of_a_slow_search(seed):
     rng = np.random.default_rng(seed)

@@ -168,6 +168,35 @@ def test_bodies_are_placed_after_all_objects():
     check_seen(subgoals, TASK, row, achieved, achieved + 1, [row, achieved, achieved + 1])
 
 
+@pytest.mark.parametrize(("hidden", "columns"), [((4, 5), SECOND[0]), ((1, 2), SECOND[0]), ((5,), [0, 2, 1, 3, 4, 5, 6])])
+def test_columns_of_which_only_one_is_hidden_stay_in_their_places(hidden, columns):
+    subgoals = Subgoals([each.text() for each in SHARED], SPEEDS, hidden)
+    row, achieved = np.arange(7.0), np.array([2.0, 3.0, 1.0])
+    check_seen(subgoals, 2, row, achieved, achieved + 1, [row[columns], achieved[::-1], achieved[::-1] + 1])
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("1,2", "0,1", "1,2,5"), ("3,4", "2,3", "4,3,6")),  # the position in another order
+        (("1,2", "0,1", "1,5"), ("3,4", "2,3", "3,6")),  # a part of the position
+        (("1,2", "0,1", "0,1,2"), ("3,4", "2,3", "6,3,4")),  # a column of the tool
+    ],
+)
+def test_columns_that_lack_the_position_or_hold_the_tool_are_refused(first, second):
+    spec = GoalSpec(ArraySpec((8,), "float32"), ArraySpec((4,), "float32"), ArraySpec((1,), "float32"))
+    texts = [shared(*each).replace("achieved=0", "achieved=0,7") for each in (first, second)]
+    with pytest.raises(OptionError, match=r"position of each object \(`goal`\) at the same places of them, and no column"):
+        Subgoals(texts, spec)
+
+
+def test_objects_of_other_sizes_are_not_exchanged():
+    spec = GoalSpec(ArraySpec((8,), "float32"), ArraySpec((3,), "float32"), ArraySpec((1,), "float32"))
+    texts = [shared("1,2", "0,1", "1,2").replace("achieved=0", "achieved=0,7"), shared(3, 2, "3,4")]
+    with pytest.raises(OptionError, match="for objects with as many `dimensions`"):
+        Subgoals(texts, spec)
+
+
 def test_columns_of_objects_are_written_as_they_are_read():
     assert [each.text() for each in SHARED] == [shared(1, 2, "1,4"), shared(2, 0, "2,5"), shared(3, 1, "3,6")]
 

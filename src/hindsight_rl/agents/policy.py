@@ -74,7 +74,7 @@ class PolicySpec:
     @cached_property
     def parsed_subgoals(self) -> Subgoals:
         """Return the subgoals in their order."""
-        return Subgoals(self.subgoals, self.task)
+        return Subgoals(self.subgoals, self.task, self.options.hidden_observation)
 
     @property
     def n_actions(self) -> int:

@@ -1,8 +1,8 @@
 """The reward, the termination and the success of an environment as functions of any number of goals.
 
 Some functions accept one goal, some N goals, some either. Some return a plain number for a batch of one, write into their
-arguments, need goals of one dtype, or expect a list of infos. Each function is tried once, on goals of one step and on
-goals that are made up from them: one at a time, and in batches of one and of more.
+arguments, need goals of one dtype, or expect infos in a list or in an array of objects. Each function is tried once, on
+goals of one step and on goals that are made up from them: one at a time, and in batches of one and of more.
 From then on it is called in the form that was right, with copies of the goals in the dtypes of the environment.
 """
 
@@ -155,7 +155,7 @@ class GoalFunction:
     ) -> Array:
         """Return the values for these goals, of their leading shape."""
         achieved, desired = (np.asarray(g, d) for g, d in zip((achieved_goal, desired_goal), self.dtypes, strict=True))
-        info = info if isinstance(info, Mapping) else numeric_info(info or ())
+        info = info if isinstance(info, Mapping) else numeric_info(() if info is None else info)
         leading = achieved.shape[: achieved.ndim - len(self.goal_shape)]
         n_goals, n_axes = math.prod(leading), len(leading)
         if not n_goals:

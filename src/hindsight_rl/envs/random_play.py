@@ -154,7 +154,7 @@ def random_state_kept(env: Environment) -> Iterator[None]:
 
 def numeric_info(infos: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
     """Return arrays (T, ...) of the numeric entries that all T infos have."""
-    columns = {key: [np.asarray(info.get(key)) for info in infos] for key in (infos[0] if infos else ())}
+    columns = {key: [np.asarray(info.get(key)) for info in infos] for key in (infos[0] if len(infos) else ())}
     return {
         key: np.stack(values)
         for key, values in columns.items()

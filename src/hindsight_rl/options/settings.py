@@ -271,7 +271,7 @@ class WorkspaceOptions(OptionRecord, title="Workspace"):
         if self.rest_displacement and not low:
             raise OptionError(
                 "`rest_displacement` needs the range outside of which episodes end. Give `lowest_achieved` and "
-                "`highest_achieved`, too."
+                "`highest_achieved`, too, or rest_displacement=0."
             )
         return self
 

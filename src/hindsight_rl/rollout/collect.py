@@ -258,7 +258,8 @@ class EarlyEnd:
         self._rest_displacement, self._rested = plan.rest_displacement, False
 
     def is_reached(self, before: Array, after: Array) -> bool:
-        """Return whether the episode ends after a step. before, after: the achieved goal, (goal size,) each."""
+        """Return whether the episode ends after a step. before, after: the achieved goal."""
+        before, after = before.ravel(), after.ravel()
         is_outside = bool(((after < self._low) | (after > self._high)).any())
         if not self._rest_displacement:
             return is_outside

@@ -32,7 +32,7 @@ from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import guess_tools
-from .workspace import find_reach, find_workspace
+from .workspace import Workspace, find_reach, find_workspace, whole_episodes
 
 
 @dataclass(frozen=True)
@@ -135,15 +135,23 @@ def _with_probing(
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, objects)
     sequence = measure_sequence(everything, sequence, distance)
     if not found.parts.body:
-        workspace = find_workspace(everything, steps, found.parts.objects)
-        if sequence.is_plain and not sequence.joint.leads_to_goals:
-            reach = find_reach(everything, steps, sequence.joint)
-            workspace = reach if reach.is_left else workspace
-        found = replace(found, workspace=workspace)
+        found = replace(found, workspace=_find_workspace(everything, probing, noise, found.parts, sequence))
     found = _with_contact(found, sequence, everything, decided)
     if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
+
+
+def _find_workspace(
+    everything: Steps, probing: Sequence[Episode], noise: Array | None, parts: Parts, sequence: ObjectSequence
+) -> Workspace:
+    """Return where nothing can move the objects any more."""
+    whole = Steps.from_episodes(whole_episodes(probing), noise)
+    if sequence.is_plain and not sequence.joint.leads_to_goals:
+        reach = find_reach(everything, whole, sequence.joint)
+        if reach.is_left:
+            return reach
+    return find_workspace(everything, whole, parts.objects)
 
 
 def _find_mirrors(
@@ -179,10 +187,10 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     if positions and test.knows_something:  # an action may be a target position, or a spring may pull: gaps are not enough
         without_positions = test.without(positions, relevance.needless)
         needless |= set(positions if without_positions.is_below(SYMMETRY_MARGIN, 1) else ())
-    exchanges = {each.candidate.objects: each.candidate.symmetry.observation.source for each in symmetries}
+    exchanges = {each.candidate.objects: each.candidate.symmetry.observation for each in symmetries}
     return replace(
         found,
-        sequence=sequence.with_columns(exchanges, needless),
+        sequence=sequence.with_columns(exchanges, found.units),
         relevance=relevance,
         hidden=tuple(sorted(needless)),
         symmetries=symmetries,

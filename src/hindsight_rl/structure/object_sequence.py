@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
-from ..records import Array
+from ..task_structure.affine import AffineMap
 from .columns import GoalCopies, Units
 from .contact import Contact, find_onsets, is_at_rest, measure_contact
 from .controlled import ControlledColumns
@@ -82,26 +82,29 @@ class ObjectSequence:
             found.append(replace(reach, dimensions=self.dimensions[k], placed=self.placed(k), columns=columns).text())
         return tuple(found)
 
-    def with_columns(self, exchanges: Mapping[tuple[int, ...], Array], hidden: Container[int]) -> ObjectSequence:
+    def with_columns(self, exchanges: Mapping[tuple[int, ...], AffineMap], units: Units) -> ObjectSequence:
         """Return the sequence with the columns that are about each object, if neighbouring objects can be exchanged.
 
-        exchanges: by the numbers of two objects among equal parts of the goal, which column takes the place of each.
-        hidden: columns that networks do not see. What they see of one object they must see of all.
+        Networks see the numbers of one object in the place of another, so columns of other units or signs are left out.
+
+        exchanges: by the numbers of two objects among equal parts of the goal, how columns change in the goal's units.
+        units: how the observation holds the columns.
         """
         n_axes = len(self.dimensions[0])
         numbers = [dimensions[0] // n_axes for dimensions in self.dimensions]
         pairs = list(pairwise(numbers))
         if not pairs or not exchanges.keys() >= set(pairs):
             return self
-        sources = [exchanges[pair] for pair in pairs]
+        maps = [exchanges[pair] for pair in pairs]
         first, second = (self.contacts[k].object_columns for k in (0, 1))
         is_first_lower = first[0] < second[0]
-        moved = [(c, other) for c, other in enumerate(sources[0].tolist()) if c != other]
+        moved = [(c, other) for c, other in enumerate(maps[0].source.tolist()) if c != other]
         rows = [[c] for c, other in moved if c in first or (c not in second and (c < other) == is_first_lower)]
-        for source in sources:
-            rows = [[*row, int(source[row[-1]])] for row in rows]
-        rows = [row for row in rows if len(set(row)) == len(row) and len({column in hidden for column in row}) == 1]
-        return replace(self, columns=tuple(zip(*rows, strict=True)))
+        for each in maps:
+            rows = [[*row, int(each.source[row[-1]])] for row in rows if _has_same_scale(each, units, row[-1])]
+        rows = [row for row in rows if len(set(row)) == len(row)]
+        has_positions = set(first) <= {row[0] for row in rows}
+        return replace(self, columns=tuple(zip(*rows, strict=True)) if has_positions else ())
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""
@@ -159,6 +162,13 @@ def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distance: f
     return ObjectSequence(
         sequence.dimensions, contacts, sequence.others, _goals_at_rest(steps, sequence.dimensions), success_distance
     )
+
+
+def _has_same_scale(exchange: AffineMap, units: Units, column: int) -> bool:
+    """Return whether a column and the one that takes its place have about the same scale, and the same sign."""
+    pair = [column, int(exchange.source[column])]
+    has_same_units = np.allclose(np.ptp(units.factor[pair]), 0) and np.allclose(np.ptp(units.offset[pair]), 0)
+    return has_same_units and MOSTLY <= float(exchange.factor[column]) <= 1 / MOSTLY
 
 
 def count_moved(probing: Steps, objects: Sequence[Dimensions]) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array
+from ..records import Array, Episode
 from .contact import Contact, tool_range
 from .parts import AT_REST, Dimensions
 from .steps import BESIDE, LITTLE, MOST_DEVIATIONS, Steps, rounded
@@ -48,6 +48,12 @@ class Workspace:
             left, back = f"left the range of goals and starts, widened by {BESIDE:.0%} of its diagonal,", "came back"
         n_episodes = f"{self.n_left} of {self.n_episodes} episodes that sought contact"
         return f"the object {left} in {n_episodes}, and {back} in {self.n_back}"
+
+
+def whole_episodes(episodes: Sequence[Episode]) -> list[Episode]:
+    """Return those that were not cut short: an object that came to rest in one might have been moved again."""
+    longest = max(map(len, episodes))
+    return [episode for episode in episodes if episode.terminated or len(episode) == longest]
 
 
 def find_workspace(steps: Steps, probing: Steps, objects: Sequence[Dimensions] = ()) -> Workspace:

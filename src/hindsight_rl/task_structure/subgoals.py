@@ -17,14 +17,15 @@ as placed: "reach achieved=0,1,2 goal=7,8,9 tolerance=0.03 switch_distance=0.15 
 - Where a goal is not about an object, its dimensions count as reached: achieved and desired goal are equal there.
 - Networks see objects that are placed before another one is acted for as exactly where they should be.
 - If subgoals name the columns of their objects, in the same order, as in "columns=7,8,9,13,14,15", networks see the object
-  that is acted for in the place of the first one. What they learn of one object then holds for the others, too.
+  that is acted for in the place of the first one. What they learn of one object then holds for the others, too. Columns
+  at one place stay where they are if some of them are hidden from the networks and others are not.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -38,6 +39,7 @@ from .affine import AffineColumns
 MOST_SUBGOALS = 100  # each is an input of the networks, and is looked at in each step
 TASK = 0  # the index that stands for the task's own goal; subgoals count from 1
 _EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
+_EXAMPLE_OF_OBJECT = f"{_EXAMPLE} dimensions=0,1,2 placed=0.05 columns=3,4,5"
 SUBGOAL_TEXT = re.compile(
     r"(\w+) achieved=(\S+) goal=(\S+) tolerance=([\d.e-]+) switch_distance=([\d.e-]+)"
     r"(?: dimensions=(\d+(?:,\d+)*) placed=([\d.e-]+)(?: columns=(\d+(?:,\d+)*))?)?"
@@ -83,7 +85,10 @@ class Subgoal:
                 _numbers(columns),
             )
         except ValueError:
-            raise OptionError(f"Cannot read the subgoal {text!r}. Write it as in {_EXAMPLE!r}.") from None
+            raise OptionError(
+                f"Cannot read the subgoal {text!r}. Write it as in {_EXAMPLE!r}, or for one of several objects as in "
+                f"{_EXAMPLE_OF_OBJECT!r}; `columns` may be left out."
+            ) from None
         if not 0 < subgoal.tolerance <= subgoal.switch_distance < math.inf:
             raise OptionError(f"Subgoal {text!r}: tolerance must be above 0 and switch_distance at least tolerance.")
         if subgoal.dimensions and not 0 < subgoal.placed < math.inf:
@@ -150,12 +155,12 @@ def _digits(distance: float) -> str:
 class Subgoals:
     """The subgoals of a task in their order. Empty if the task has none.
 
-    texts: as the module describes them.
+    texts: as the module describes them. hidden: columns of the observation that networks do not see.
 
     Raises OptionError if a text cannot be read, if the task lacks the columns or if its goals have another size.
     """
 
-    def __init__(self, texts: Sequence[str], spec: GoalSpec) -> None:
+    def __init__(self, texts: Sequence[str], spec: GoalSpec, hidden: Container[int] = ()) -> None:
         if len(texts) > MOST_SUBGOALS:
             raise OptionError(f"Expected at most {MOST_SUBGOALS} subgoals, got {len(texts)}. Leave some out.")
         self.items = tuple(Subgoal.parse(text) for text in texts)
@@ -163,14 +168,7 @@ class Subgoals:
         self.has_objects = bool(self.items and self.items[0].dimensions)
         is_all = sum(len(each.dimensions) for each in self.items) == spec.goal.size
         self._n_first = len(self) - is_all if self.has_objects else 0  # goals that ask for the first objects only
-        self._exchanges = tuple(
-            (
-                _exchanged(spec.observation.size, self.items[0].columns, each.columns),
-                _exchanged(spec.goal.size, self.items[0].dimensions, each.dimensions),
-            )
-            for each in self.items[1:]
-            if each.columns
-        )
+        self._exchanges = tuple(_exchange(self.items[0], each, spec, hidden) for each in self.items[1:] if each.columns)
 
     def __len__(self) -> int:
         """Return the number of subgoals."""
@@ -274,10 +272,18 @@ class Subgoals:
         return xp.where(xp.asarray(is_asked), achieved_goal, goal)
 
 
-def _exchanged(size: int, first: Sequence[int], others: Sequence[int]) -> Array:
-    """Return the numbers below `size`, with `first` and `others` in the places of each other."""
+def _exchange(first: Subgoal, other: Subgoal, spec: GoalSpec, hidden: Container[int]) -> tuple[Array, Array]:
+    """Return the order of columns and of dimensions of goals with two objects in the places of each other."""
+    pairs = [pair for pair in zip(first.columns, other.columns, strict=True) if len({c in hidden for c in pair}) == 1]
+    dimensions = zip(first.dimensions, other.dimensions, strict=True)
+    return _exchanged(spec.observation.size, pairs), _exchanged(spec.goal.size, dimensions)
+
+
+def _exchanged(size: int, pairs: Iterable[tuple[int, int]]) -> Array:
+    """Return the numbers below `size`, with those of each pair in the places of each other."""
     order = np.arange(size)
-    order[[*first, *others]] = [*others, *first]
+    for one, other in pairs:
+        order[[one, other]] = other, one
     return order
 
 
@@ -298,11 +304,24 @@ def _check(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
         raise OptionError(
             f"`dimensions` of the subgoals are {dimensions}. Each must occur once, and be below {spec.goal.size}."
         )
+    if any(subgoal.columns for subgoal in subgoals):
+        _check_columns(subgoals, spec)
+
+
+def _check_columns(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
     of_objects = [subgoal.columns for subgoal in subgoals]
     listed = [column for columns in of_objects for column in columns]
-    is_same_size = len(set(map(len, of_objects))) <= 1
-    if listed and not (is_same_size and len(set(listed)) == len(listed) and max(listed) < spec.observation.size):
+    sizes = {(len(subgoal.columns), len(subgoal.dimensions)) for subgoal in subgoals}
+    if not (len(sizes) == 1 and len(set(listed)) == len(listed) and max(listed) < spec.observation.size):
         raise OptionError(
             f"`columns` of the subgoals are {of_objects}. Expected as many of each object, each once, and below "
-            f"{spec.observation.size}."
+            f"{spec.observation.size}, for objects with as many `dimensions`."
+        )
+    places = {tuple(subgoal.columns.index(c) for c in subgoal.goal.columns if c in subgoal.columns) for subgoal in subgoals}
+    has_positions = len(places) == 1 and len(next(iter(places))) == len(subgoals[0].dimensions)
+    of_tool = {column for subgoal in subgoals for column in subgoal.achieved.columns}
+    if not has_positions or not of_tool.isdisjoint(listed):
+        raise OptionError(
+            f"`columns` of the subgoals are {of_objects}. Expected the position of each object (`goal`) at the same places "
+            "of them, and no column of `achieved`."
         )
