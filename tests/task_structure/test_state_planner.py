@@ -118,3 +118,16 @@ def test_a_path_leads_around_what_turned_out_to_be_blocked_until_the_next_episod
     assert toward((1, 2), (4, 2)) == 2
     planner.begin_episode()
     assert toward((0, 2), (4, 2)) == 2
+
+
+def test_what_the_rules_expect_to_change_nothing_is_not_counted():
+    planner, rng = StatePlanner((5, 2, 4)), np.random.default_rng(0)
+    for room in range(60):
+        planner.add(walk(room, rng), 0)
+    planner.action(np.array([30, 0, 2]), np.array([0, 2]), np.array([4, 2]), DISCOUNT)
+    before = planner.reachable(np.array([30, 0, 2]), np.array([0, 2]), DISCOUNT).arrays()["transitions"]
+    planner.add_blocked(np.array([30, 0, 2]), np.array([0, 2]), 3)  # the edge of the grid
+    after = planner.reachable(np.array([30, 0, 2]), np.array([0, 2]), DISCOUNT).arrays()["transitions"]
+    assert np.array_equal(before, after)
+    planner.add_blocked(np.array([30, 0, 2]), np.array([0, 2]), 2)
+    assert len(planner.reachable(np.array([30, 0, 2]), np.array([0, 2]), DISCOUNT).arrays()["transitions"]) > len(after)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.records import Episode
-from hindsight_rl.task_structure.state_planner import NO_PATH, TabularModel
+from hindsight_rl.task_structure.state_planner import CONVERGED, NO_PATH, TabularModel
 
 SIZES = (2, 1, 2)  # the cell as observation and as achieved goal, and two actions
 SLOW, FAST = [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3]
@@ -45,6 +47,40 @@ def test_the_known_action_is_unknown_without_a_known_path():
     for cell, goal in [(3, 2), (4, 2), (0, 4)]:
         value, action = model.known_action([cell], [cell], np.array([goal]), DISCOUNT)
         assert (value, action) == (pytest.approx(-1000), NO_PATH)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 4), st.integers(0, 1), st.integers(0, 4), st.integers(1, 3)),
+        min_size=1,
+        unique_by=lambda t: t[:3],
+    ),
+    st.integers(0, 4),
+    st.booleans(),
+)
+def test_values_are_those_of_all_sweeps(transitions, goal, is_optimistic):
+    states = np.repeat(np.arange(5, dtype=np.int32)[:, None], 2, 1)
+    model = TabularModel.restore(states, np.array(transitions, np.int32), SIZES)
+    found = model.action_values(np.array([goal]), 0.9, is_optimistic)
+    np.testing.assert_allclose(found, slow_values(transitions, goal, is_optimistic), atol=0.02)
+
+
+def slow_values(transitions, goal, is_optimistic, discount=0.9, n_sweeps=20):
+    """Values of 5 states and 2 actions, transition by transition."""
+    made = {(s, a): [t for t in transitions if t[:2] == (s, a)] for s in range(5) for a in range(2)}
+    ends = not any(made[goal, a] for a in range(2))  # an episode ended there
+    untried = [0.0 if is_optimistic or (ends and s == goal) else -1 / (1 - discount) for s in range(5)]
+    values = {pair: 0.0 if made[pair] else untried[pair[0]] for pair in made}
+    for _ in range(n_sweeps):
+        best = [max(values[s, a] for a in range(2)) for s in range(5)]
+        values = {
+            (s, a): sum(n * ((t == goal) - 1 + discount * best[t]) for *_, t, n in ways) / sum(n for *_, n in ways)
+            if ways
+            else untried[s]
+            for (s, a), ways in made.items()
+        }
+    longest = -(1 - discount**n_sweeps) / (1 - discount)  # no path of so many steps leads to the goal
+    return [[-10 if values[s, a] < longest + CONVERGED else values[s, a] for a in range(2)] for s in range(5)]
 
 
 def test_it_is_used_once_half_of_the_steps_lead_to_states_of_earlier_episodes():

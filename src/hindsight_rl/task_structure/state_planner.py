@@ -138,8 +138,8 @@ class StatePlanner:
     def reachable(self, observation: Array, achieved_goal: Array, discount: float) -> TabularModel:
         """Return a model of the states that the rules lead to from here, within 1 / (1 - discount) steps."""
         if self._reachable is None or self._reachable.find(observation, achieved_goal) is None:
-            state = np.concatenate([np.ravel(observation), np.ravel(achieved_goal)]).astype(np.int32)
-            states, transitions = self.rules.reach(state, self.sizes[2], round(1 / (1 - discount)))
+            start, n_steps = state_of(observation, achieved_goal), round(1 / (1 - discount))
+            states, transitions = self.rules.reach(start, self.sizes[2], n_steps)
             self._reachable = TabularModel.restore(states, transitions, self.sizes)
         return self._reachable
 
@@ -153,9 +153,17 @@ class StatePlanner:
 
         Rules do not know every wall: those of a map that is new in each episode. action: counted from 0.
         """
-        if self._reachable is not None and (state := self._reachable.find(observation, achieved_goal)) is not None:
+        if self._reachable is None or (state := self._reachable.find(observation, achieved_goal)) is None:
+            return
+        row = state_of(observation, achieved_goal)
+        if (self.rules.predict(row[None], np.array([action])) != row).any():  # else, as at a goal, nothing is new
             self._reachable.count(state, action, state)
             self._has_blocked = True
+
+
+def state_of(observation: Array, achieved_goal: Array) -> Array:
+    """Return a state, (n_columns,) int32."""
+    return np.concatenate([np.ravel(observation), np.ravel(achieved_goal)]).astype(np.int32)
 
 
 class TabularModel:
@@ -285,8 +293,7 @@ class TabularModel:
 
     def find(self, observation: Array, achieved_goal: Array) -> int | None:
         """Return the number of a state, None if it was never visited."""
-        row = np.concatenate([np.ravel(observation), np.ravel(achieved_goal)])
-        return self._index.get(row.astype(np.int32).tobytes())
+        return self._index.get(state_of(observation, achieved_goal).tobytes())
 
     def known_action(self, observation: Array, achieved_goal: Array, goal: Array, discount: float) -> tuple[float, int]:
         """Return the value of the best action for a goal among those that were tried, and the action.
@@ -325,23 +332,25 @@ class TabularModel:
         """Return what `action_values` returns if the goal is to be in one of the states `meets`, (N,) bool."""
         n_states, size = len(self._index), len(self._index) * self.n_actions
         state, action, following, count = self._transitions[: self._n_transitions].T
-        pair = state * self.n_actions + action
+        pair = action * n_states + state  # the maximum over actions is five times as fast as in rows of states
         total = np.bincount(pair, count, size)
         probability, was_tried = count / total[pair], total > 0
-        untried = np.zeros(size)
+        untried = np.zeros((self.n_actions, n_states))
         if not is_optimistic:  # where an episode ended with a success, no action was tried
-            ended = meets & ~was_tried.reshape(n_states, -1).any(1)
-            untried[~ended.repeat(self.n_actions)] = -1 / (1 - discount)
-        reward, values, failure = meets[following] - 1.0, np.where(was_tried, 0.0, untried), 0.0
-        for _ in range(round(HORIZONS / (1 - discount))):
-            best = values.reshape(n_states, -1).max(1)
+            ended = meets & ~was_tried.reshape(untried.shape).any(0)
+            untried[:, ~ended] = -1 / (1 - discount)
+        reward, values = meets[following] - 1.0, np.where(was_tried, 0.0, untried.ravel())
+        n_sweeps = round(HORIZONS / (1 - discount))
+        for _ in range(n_sweeps):
+            best = values.reshape(untried.shape).max(0)
             new = np.bincount(pair, probability * (reward + discount * best[following]), size)
-            new = np.where(was_tried, new, untried)
-            change, values, failure = np.abs(new - values).max(initial=0), new, discount * failure - 1.0
+            new = np.where(was_tried, new, untried.ravel())
+            change, values = np.abs(new - values).max(initial=0), new
             if change < CONVERGED:
                 break
-        values[values < failure + CONVERGED] = -1 / (1 - discount)  # as if no path leads to the goal: none of this length
-        return values.reshape(n_states, self.n_actions)
+        only_failures = (discount**n_sweeps - 1) / (1 - discount)
+        values[values < only_failures + CONVERGED] = -1 / (1 - discount)  # no path of this length leads to the goal
+        return values.reshape(untried.shape).T
 
 
 def check_model(states: Array, transitions: Array, n_columns: int, n_actions: int) -> None:
