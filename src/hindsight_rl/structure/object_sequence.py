@@ -166,8 +166,9 @@ def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distance: f
 
 def _has_same_scale(exchange: AffineMap, units: Units, column: int) -> bool:
     """Return whether a column and the one that takes its place have about the same scale, and the same sign."""
-    pair = [column, int(exchange.source[column])]
-    has_same_units = np.allclose(np.ptp(units.factor[pair]), 0) and np.allclose(np.ptp(units.offset[pair]), 0)
+    other = exchange.source[column]
+    has_same_factor = np.isclose(units.factor[column], units.factor[other], atol=0)
+    has_same_units = bool(has_same_factor and np.isclose(units.offset[column], units.offset[other]))
     return has_same_units and MOSTLY <= float(exchange.factor[column]) <= 1 / MOSTLY
 
 
