@@ -12,9 +12,9 @@ from push_box_env import PushBox
 
 from hindsight_rl import HER, make_buffer
 from hindsight_rl.envs.check import check_goal_env
-from hindsight_rl.envs.check_rules import check_reward_speed
 from hindsight_rl.envs.goal_env import read_spec
 from hindsight_rl.envs.probe import Probe
+from hindsight_rl.envs.reward_rules import check_reward_speed
 from hindsight_rl.errors import UnknownNameError
 
 
@@ -261,6 +261,35 @@ def fined(self, observation, info):
             "reward inputs",
             "error",
             "must use the desired_goal",
+        ),
+        (
+            changed(
+                info=lambda self, o: {**Line.info(self, o), "push": np.array([self.place, 1.0])},
+                reward=lambda self, o, info: self.compute_reward(o["achieved_goal"], self.goal, info),
+                compute_reward=lambda self, a, d, info: near(a, d) - 1.0 - 0.01 * np.abs(info["push"]).sum(-1),
+            ),
+            "info keys",
+            "ok",
+            r"functions of the environment read push\[2\]. .* your own buffer needs info_keys=\('push\[2\]',\)",
+        ),
+        (
+            changed(
+                info=lambda self, o: {**Line.info(self, o), "late": self.steps > 5},
+                reward=lambda self, o, info: self.compute_reward(o["achieved_goal"], self.goal, info),
+                compute_reward=lambda self, a, d, info: (near(a, d) & np.asarray(info["late"])) - 1.0,
+            ),
+            "reward inputs",
+            "warning",
+            r"compute_reward\(x, x\) is -1 instead of 0 for 5 of 10 achieved goals",
+        ),
+        (
+            changed(
+                reward=lambda self, o, info: self.compute_reward(o["achieved_goal"], self.goal, info),
+                compute_reward=lambda self, a, d, info: near(a, d) - 1.0 - 0.1 * abs(float(self.goal[0])),
+            ),
+            "reward inputs",
+            "error",
+            "after further resets, compute_reward returns other rewards for the same goals",
         ),
         (
             changed(info=lambda self, o: {"won": True}),

@@ -26,7 +26,7 @@ def rows_of_episodes(draw):
     goal = draw(st.sampled_from([spaces.Box(-9, 9, (2,), np.float64), spaces.MultiBinary(3)]))
     action = draw(st.sampled_from([spaces.Discrete(4), spaces.Box(-1, 1, (2, 2), np.float64)]))
     space = spaces.Dict(observation=observation, achieved_goal=goal, desired_goal=goal)
-    info_keys, widest = draw(st.sampled_from([(), ("wind",)])), draw(st.sampled_from(["float32", "float64"]))
+    info_keys, widest = draw(st.sampled_from([(), ("wind",), ("force[3]",)])), draw(st.sampled_from(["float32", "float64"]))
     row = row_dtype(GoalSpec.from_spaces(space, action), info_keys, widest, draw(st.sampled_from([0, 3])))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     lengths = draw(st.lists(st.integers(0, 6), min_size=1, max_size=9))

@@ -327,6 +327,30 @@ def test_info_in_every_format(info):
     assert buffer.timeline.rows["info:wind"].tolist()[:4] == [1.5, 0, 2.5, 0]
 
 
+@pytest.mark.parametrize(
+    "info",
+    [
+        {"force": np.array([[1.0, 2.0], [3.0, 4.0]]), "_force": np.array([True, True])},
+        {"final_info": {"force": np.array([[1.0, 2.0], [3.0, 4.0]])}, "force": np.zeros((2, 2))},
+        [{"force": [1, 2]}, {"force": np.array([3.0, 4.0])}],
+    ],
+)
+def test_info_arrays_in_every_format(info):
+    buffer = make_buffer(n_envs=2, info_keys=("force[2]",))
+    buffer.add(*vector_step([1, 2], [0, 0], [True, True], [False, False])[:-1], info)
+    assert buffer.timeline.rows["info:force"].tolist()[:4] == [[1, 2], [0, 0], [3, 4], [0, 0]]
+
+
+@pytest.mark.parametrize(
+    "info", [[{"force": [1, 2, 3]}, {}], {"force": np.zeros(2)}, [{"force": [1, np.nan]}, {"force": [1, 2]}]]
+)
+def test_info_arrays_that_do_not_fit_are_named(info):
+    buffer = make_buffer(n_envs=2, info_keys=("force[2]",))
+    with pytest.raises(InputError, match=r"info\['force'\] must"):
+        buffer.add(*vector_step([1, 2], [0, 0], [True, True], [False, False])[:-1], info)
+    assert buffer.open_episodes.steps.tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("info", [None, {}, {"wind": np.zeros(2), "_wind": np.array([True, False])}, [{"wind": 1}, {}]])
 def test_a_missing_info_key_is_named(info):
     buffer = make_buffer(n_envs=2, info_keys=("wind",))

@@ -328,14 +328,15 @@ def test_terminations_stay_as_stored_or_are_recomputed():
 
 @pytest.mark.parametrize("shape", [(50,), (5, 10)])
 def test_the_reward_function_gets_the_info_keys(shape):
-    timeline = Timeline(SPEC, 50, info_keys=("wind", "rain"))
+    timeline = Timeline(SPEC, 50, info_keys=("wind", "rain[2]"))
     for number, steps in ((1, 4), (2, 6)):
         t = np.arange(steps)
-        timeline.append(make_episode(number, steps, info={"wind": 10.0 * number + t, "rain": t / 3}))
+        rain = np.column_stack([t / 3 - 1, np.ones(steps)])
+        timeline.append(make_episode(number, steps, info={"wind": 10.0 * number + t, "rain": rain}))
 
     def function(achieved_goal, goal, info):
         assert set(info) == {"wind", "rain"}
-        return info["wind"] + info["rain"]
+        return info["wind"] + info["rain"].sum(-1)
 
     sampler = sampler_of(timeline, "future", 4, 0, RewardTransform(function, AS_STORED, timeline.rows["desired_goal"]))
     out = sampler.sample(shape)

@@ -140,6 +140,15 @@ def test_info_keys_are_columns():
     assert timeline.rows["info:wind"][:3].tolist() == [0.1, 0.2, 0.0]
 
 
+def test_an_info_key_may_be_an_array():
+    timeline, force = Timeline(SPEC, 6, info_keys=("force[2,1]",)), np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
+    timeline.append(make_episode(1, 2, info={"force": force}))
+    (episode,) = timeline.episodes()
+    assert episode.info["force"].tolist() == force.tolist()
+    with pytest.raises(ShapeError, match="for info:force"):
+        timeline.append(make_episode(1, 2, info={"force": force[:, 0]}))
+
+
 @pytest.mark.parametrize("value", [0, -3, 2.5, "many"])
 def test_sizes_are_whole_numbers(value):
     with pytest.raises(OptionError, match="capacity must be a whole number"):

@@ -16,12 +16,13 @@ from ..errors import GoalEnvError
 from ..options import ReplayOptions
 from ..options.replay import RewardSource
 from ..options.settings import ResetMode
-from .check_rules import CHECKS, RESETS, check_info_keys, check_symmetries
+from .check_rules import CHECKS, RESETS, check_symmetries
 from .environment_facts import EnvironmentFacts, find_facts
 from .goal_env import EnvSource, close_env, make_goal_env, read_spec
 from .probe import Probe
 from .random_play import Environment, name_of, random_state_kept
 from .reset_rule import Answer
+from .reward_rules import check_info_keys
 from .wrappers import StepCounter
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from ..records import Array
+from ..records.info_keys import info_key
 from .goal_functions import GoalFunction
 
 
@@ -15,6 +16,8 @@ def find_entries(
     functions: Iterable[GoalFunction], achieved: Array, desired: Array, info: dict[str, Array]
 ) -> dict[str, bool]:
     """Return the entries of info that a function reads, and whether one fails or returns another value without the entry.
+
+    Entries are written as the option info_keys does.
 
     Some entries change a value so rarely that it is not seen.
     achieved, desired, info: N goals, (N, ...) each.
@@ -30,4 +33,4 @@ def find_entries(
                 is_needed = not np.array_equal(values, function(achieved, desired, others))
             if is_needed or key in read:
                 found[key] = found.get(key, False) or is_needed
-    return {key: found[key] for key in info if key in found}
+    return {info_key(key, values.shape[1:]): found[key] for key, values in info.items() if key in found}

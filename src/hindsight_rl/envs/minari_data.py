@@ -24,6 +24,7 @@ from gymnasium import spaces
 
 from ..errors import FileError, HindsightError, MissingExtraError, OptionError, needs_extra
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, Episode, GoalSpec
+from ..records.info_keys import info_shapes
 from ..storage import add_array, free_memory, read_json, save_bytes
 from .goal_functions import SUCCESS_KEYS, read_success
 from .random_play import Environment
@@ -42,7 +43,7 @@ def read_episodes(name: str, spec: GoalSpec, info_keys: Sequence[str] = ()) -> l
     """Return the episodes of a Minari data set on this machine.
 
     spec: the task that the data must fit.
-    info_keys: numbers of the info that the reward needs.
+    info_keys: entries of the info that the reward needs.
     Raises MissingExtraError without minari. Raises FileError, which names what is wrong: the data set is missing or
     damaged, it has no goals, its spaces differ from the task's, numbers are not finite, or an episode is not whole.
     Warns of observations and goals outside the bounds of their spaces.
@@ -206,7 +207,7 @@ def _episode(data: Any, spec: GoalSpec, info_keys: Sequence[str], number: int) -
         reward=_numbers(data.rewards, "reward", (steps,)),
         terminated=bool(terminated[-1]),
         success=read_success({key: _of_steps(infos[key], key, steps)[-1] for key in SUCCESS_KEYS if key in infos}),
-        info={key: _of_steps(infos[key], key, steps) for key in info_keys},
+        info={key: _of_steps(infos[key], key, steps) for key in info_shapes(info_keys)},
         number=number,
     )
 

@@ -43,6 +43,7 @@ class Probe:
         or no success comes early in an episode.
     reward, terminated, success: the functions of N goals. reward_fault, terminated_fault, success_fault: what is wrong with
         the environment's own.
+    rewards_differ: whether compute_reward returns other rewards for the same goals after further resets.
     goal_setter: how goals were set in the search for a success; None: they cannot be set.
     search: the episodes of that search. with_set_goal: those of them whose goal was set.
     starts: episodes without a step, which show more goals if none can be set.
@@ -64,7 +65,10 @@ class Probe:
         self.success, self.success_fault = find_flag(env, samples, "success")
         self._correct_reward_range()
         self.goal_setter: GoalSetter | None = None
+        before = self._rewards_of_first()
         self._search_success()
+        after = self._rewards_of_first()
+        self.rewards_differ = before is not None and after is not None and not is_close(before, after).all()
         self._correct_reward_range()
         self.replay_after_success: RandomEpisode | None = None
         if self.equals_first(self.replay) and self.play_success():
@@ -73,12 +77,19 @@ class Probe:
         for episode in (*self.episodes, *self.replays) if recomputes_rewards else ():
             episode.rewards[:] = self.reward(*episode.goals()).tolist()
 
+    def _rewards_of_first(self) -> Array | None:
+        """Return the reward of each step of the first episode; None if that fails, as the check of the reward reports."""
+        with contextlib.suppress(Exception):
+            return self.reward(*self.random[0].goals())
+        return None
+
     def _correct_reward_range(self) -> None:
-        """Remove the range of rewards from the task if a step shows another value than its two."""
+        """Remove the range of rewards from the task if a step, or an achieved goal, shows another value than its two."""
         spec = self.spec
         if np.isfinite(spec.reward_high):
             with contextlib.suppress(Exception):  # the check of the reward values reports it
-                values = self.values(self.reward)
+                achieved, _, info = self.random[0].goals()
+                values = np.concatenate([self.values(self.reward), self.reward(achieved, achieved.copy(), info)])
                 low, high = (is_close(values, np.full_like(values, end)) for end in (spec.reward_low, spec.reward_high))
                 if not (low | high).all():
                     self.spec = replace(spec, reward_low=-np.inf, reward_high=np.inf)

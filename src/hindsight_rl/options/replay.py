@@ -129,7 +129,9 @@ class RelabelOptions(OptionRecord, title="Relabelling"):
     tolerance_levels: Annotated[int, Ge(0), Le(20)] = Field(
         0, description="graded reward: so many more rewards, for 1/2, 1/4, ... of the difference to the goal, are averaged"
     )
-    info_keys: Texts = Field((), description="numeric entries of info that compute_reward needs")
+    info_keys: Texts = Field(
+        (), description="entries of info that compute_reward needs: speed is a number, force[3] an array of three"
+    )
 
     @field_validator("strategy", mode="before")
     @classmethod

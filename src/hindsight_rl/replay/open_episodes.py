@@ -179,9 +179,14 @@ class OpenEpisodes:
                 self._write_final(i, finals[i])
         elif any("final_obs" in each for each in _infos(info)):
             raise InputError(f"info has final_obs, so autoreset must be 'same_step', but it is {self.autoreset!r}.")
-        for key in self.timeline.info_keys:
+        for key, shape in self.timeline.info_shapes.items():
             field = Fields({f"info[{key!r}]": self._incoming[0][INFO_PREFIX + key]})
-            field.write([_info_column(info, key, self.n_envs)])
+            try:
+                column = _info_column(info, key, (self.n_envs, *shape))
+            except ValueError as problem:
+                expected = f"numbers of shape {shape} in each of {self.n_envs} environments"
+                raise InputError(f"info[{key!r}] must have {expected} ({problem}). Correct `info_keys`.") from None
+            field.write([column])
 
     def _write_final(self, i: int, final: Any) -> None:
         if final is None:
@@ -195,10 +200,11 @@ class OpenEpisodes:
     def _refuse(self, fields: Fields, values: Sequence[Any]) -> None:
         """Raise for what cannot be stored: a value of the step, or an info value that is not finite."""
         fields.refuse(values)
-        for key in self.timeline.info_keys:
-            is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key])
+        for key, shape in self.timeline.info_shapes.items():
+            is_bad = ~np.isfinite(self._incoming[0][INFO_PREFIX + key]).reshape(self.n_envs, -1).all(1)
             if is_bad.any():
-                raise MissingKeyError(f"info[{key!r}] must be a finite number in environment {np.argmax(is_bad)}.")
+                expected = f"{shape} finite numbers" if shape else "a finite number"
+                raise MissingKeyError(f"info[{key!r}] must be {expected} in environment {np.argmax(is_bad)}.")
 
     def state(self) -> dict[str, Array]:
         """Return what `load` needs: the rows of all open episodes, one after the other, each with its last observation."""
@@ -273,14 +279,20 @@ def _final_observations(info: Any, n_envs: int) -> list[Any]:
     return finals + [None] * (n_envs - len(finals))
 
 
-def _info_column(info: Any, key: str, n_envs: int) -> Array:
-    """Return one number per environment, NaN where there is none, of Gymnasium's dict of arrays or of a list of dicts."""
+def _info_column(info: Any, key: str, shape: tuple[int, ...]) -> Array:
+    """Return an entry of each environment, NaN where there is none, of Gymnasium's dict of arrays or of a list of dicts.
+
+    shape: (number of environments, ...).
+    """
+    missing = np.full(shape, np.nan)
     if not isinstance(info, Mapping):
-        return np.array([each.get(key, np.nan) for each in info or [{}] * n_envs], np.float64)
-    column = np.full(n_envs, np.nan)
+        values = [each.get(key, rest) for each, rest in zip(info or [{}] * len(missing), missing, strict=True)]
+        return np.array(values, np.float64)
+    column = missing
     if key in info:
-        column = np.where(info.get(f"_{key}", True), np.asarray(info[key], np.float64), np.nan).reshape(n_envs)
+        is_given = np.asarray(info.get(f"_{key}", True)).reshape(-1, *[1] * (len(shape) - 1))
+        column = np.where(is_given, np.asarray(info[key], np.float64).reshape(shape), np.nan)
     if "final_info" in info:
-        final = _info_column(info["final_info"], key, n_envs)
+        final = _info_column(info["final_info"], key, shape)
         column = np.where(np.isnan(final), column, final)
     return column

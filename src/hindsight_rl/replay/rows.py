@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import CastError, FileError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
 from ..records import BATCH_FIELDS, OBSERVATION_KEYS, Array, ArraySpec, Batch, GoalSpec
+from ..records.info_keys import info_shapes
 
 INFO_PREFIX = "info:"
 SCALARS = {float: np.float64, bool: np.bool_}  # Python types with a cheap NumPy counterpart
@@ -44,11 +45,11 @@ _arrays_of = itemgetter(*BATCH_FIELDS)
 
 
 def row_dtype(
-    spec: GoalSpec, info_keys: Iterable[str] = (), dtype: str = "float32", n_stored_goals: int = 0
+    spec: GoalSpec, info_keys: Sequence[str] = (), dtype: str = "float32", n_stored_goals: int = 0
 ) -> np.dtype[Any]:
     """Return the record that holds one step of a task.
 
-    info_keys: numbers of the info that the reward needs, one float64 each.
+    info_keys: entries of the info that the reward needs, as float64.
     dtype: the widest float that is stored: "float32" halves float64 observations, "float64" keeps them. Integers and bool
         keep their dtype. A Discrete value is stored in the smallest integer that holds it.
     n_stored_goals: goals that are drawn when the episode ends. They follow the desired goal.
@@ -63,7 +64,7 @@ def row_dtype(
         *([("stored_goals", goal[0], (n_stored_goals, *spec.goal.shape))] if n_stored_goals else []),
         ("action", _stored_dtype(spec.action, dtype), spec.action.shape),
         ("reward", np.dtype(dtype)),
-        *((INFO_PREFIX + key, np.dtype(np.float64)) for key in info_keys),
+        *((INFO_PREFIX + name, np.dtype(np.float64), shape) for name, shape in info_shapes(info_keys).items()),
         ("steps_done", np.dtype(np.int32)),
         ("steps_left", np.dtype(np.int32)),
         ("terminated", np.dtype(np.bool_)),

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import EpisodeTooLongError, FileError, InputError, OptionError
 from ..records import OBSERVATION_KEYS, Array, Episode, GoalSpec
+from ..records.info_keys import info_shapes
 from ..records.statistics import LARGEST_GOAL
 from ..storage import free_memory
 from .kernels import finish_rows, float_table, row_layout
@@ -34,7 +35,7 @@ class Timeline:
     capacity: number of transitions.
     episode_length: usual number of steps of an episode. `capacity` transitions of such episodes fit exactly. With other
         lengths, as many as fit are kept.
-    info_keys: numbers of the info that the reward needs.
+    info_keys: entries of the info that the reward needs; "force[3]" is an array of three numbers.
     dtype: widest float that is stored, "float32" or "float64". None: "float64" if the bounds of float64 goals exceed 2048.
     n_stored_goals: goals that `draw_goals` draws for each row.
 
@@ -57,8 +58,7 @@ class Timeline:
         self.spec, self.capacity, self.info_keys = spec, whole_number("capacity", capacity, 1), tuple(info_keys)
         self.n_stored_goals = n_stored_goals
         self.episode_length = None if episode_length is None else whole_number("episode_length", episode_length, 1)
-        if len(set(self.info_keys)) < len(self.info_keys):
-            raise OptionError(f"info_keys must differ from each other, got {', '.join(self.info_keys)}.")
+        self.info_shapes = info_shapes(self.info_keys)
         row = row_dtype(spec, info_keys, dtype or _default_dtype(spec), n_stored_goals)
         last_rows = -(-self.capacity // (self.episode_length or USUAL_EPISODE_LENGTH))
         self.rows = zero_rows(self.capacity + last_rows, row)
@@ -115,7 +115,7 @@ class Timeline:
         if len(self._scratch) != steps + 1:
             self._make_scratch(steps)
         rows = self._scratch
-        info = select(episode.info, self.info_keys, "the info of the episode") if self.info_keys else ()
+        info = select(episode.info, tuple(self.info_shapes), "the info of the episode") if self.info_keys else ()
         observations = (episode.observation, episode.achieved_goal, episode.desired_goal)
         values = (*observations, episode.action, episode.reward, *info)
         self._fields.write(values)
@@ -131,7 +131,7 @@ class Timeline:
 
         most: not more than so many; None: all.
         """
-        return [_episode(rows, self.info_keys) for rows in self._episode_rows()[:most]]
+        return [_episode(rows, tuple(self.info_shapes)) for rows in self._episode_rows()[:most]]
 
     def paths(self) -> list[Array]:
         """Return the achieved goals of each stored episode, (T+1, *goal), views, the oldest first."""
@@ -194,7 +194,7 @@ class Timeline:
         """Allocate rows for an episode of `steps` steps. The last row has no action, reward and info."""
         rows = self._scratch = np.zeros(steps + 1, self.rows.dtype)
         self._scratch_numbers = rows.view(np.int32)
-        names = ("action", "reward", *(INFO_PREFIX + key for key in self.info_keys))
+        names = ("action", "reward", *(INFO_PREFIX + key for key in self.info_shapes))
         arrays = {key: rows[key] for key in OBSERVATION_KEYS} | {name: rows[name][:-1] for name in names}
         self._fields = Fields(arrays, self.limits)
 
@@ -278,7 +278,7 @@ class Timeline:
             self.priorities.load(state)
 
 
-def _episode(rows: Array, info_keys: Sequence[str]) -> Episode:
+def _episode(rows: Array, info_names: Sequence[str]) -> Episode:
     return Episode(
         observation=rows["observation"].copy(),
         achieved_goal=rows["achieved_goal"].copy(),
@@ -286,7 +286,7 @@ def _episode(rows: Array, info_keys: Sequence[str]) -> Episode:
         action=rows["action"][:-1].copy(),
         reward=rows["reward"][:-1].copy(),
         terminated=bool(rows["terminated"][-2]),
-        info={key: rows[INFO_PREFIX + key][:-1].copy() for key in info_keys},
+        info={key: rows[INFO_PREFIX + key][:-1].copy() for key in info_names},
     )
 
 

@@ -17,6 +17,7 @@ from ..errors import CollectError, GoalEnvError, HindsightError, MissingKeyError
 from ..options.replay import RewardSource
 from ..records import OBSERVATION_KEYS, Array, Episode
 from ..records.exploration import GREEDY, Exploration
+from ..records.info_keys import info_shapes
 from ..seeds import TRAINING, environment_seed, exploration_rng
 from ..task_structure.waypoints import Waypoints
 from .plans import ExploringActor, OptimisticActor, ProbingActor, SeekingActor
@@ -35,7 +36,7 @@ class RolloutSetup:
         can be made.
     policy: the shape of the policy network.
     max_episode_steps: truncate episodes after this many steps; None leaves the limit to the environment.
-    info_keys: numeric `info` entries that the reward needs.
+    info_keys: numeric `info` entries that the reward needs, as `info_shapes` reads them.
     remake_environment: make a new environment for every episode.
     env_arguments: keyword arguments of `environment`.
     observation_keys: further keys of the observation to append to it.
@@ -291,6 +292,7 @@ def play_episode(
     observation, info = env.reset(seed=seed)
     observations = [_copy(observation)]
     steps: list[tuple[Array, float, dict[str, Array]]] = []
+    info_names = tuple(info_shapes(info_keys))
     terminated = truncated = False
     while not (terminated or truncated or len(steps) == (limit or LONGEST_EPISODE)):
         if on_step is not None:
@@ -298,7 +300,7 @@ def play_episode(
         action = act(observation)
         observation, reward, terminated, truncated, info = step(env, action)
         observations.append(_copy(observation))
-        steps.append((action, reward, {key: _read_info(info, key) for key in info_keys}))
+        steps.append((action, reward, {key: _read_info(info, key) for key in info_names}))
         if early_end is not None:
             truncated |= early_end.is_reached(observations[-2]["achieved_goal"], observations[-1]["achieved_goal"])
     if limit is None and not (terminated or truncated):
@@ -313,7 +315,7 @@ def play_episode(
         reward=np.asarray(rewards),
         terminated=bool(terminated),
         success=read_success(info),
-        info=_stack(infos, info_keys),
+        info=_stack(infos, info_names),
         number=number,
     )
 
