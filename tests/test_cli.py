@@ -162,7 +162,7 @@ def test_a_solved_run_says_how_to_train_on_and_does(tmp_path, hindsight):
     arguments = ["train", "BitFlipping-v0", "--env-options", "n_bits=2", "--folder", tmp_path / "run", *SMALL, "--resume"]
     arguments += ["--random-steps", "20", "--eval-every", "50", "--eval-episodes", "10", "--solved-at", "0.2"]
     solved = hindsight(*arguments, "--steps", "500", "--solved-evaluations", "1")
-    found = re.search(r"solved at (\d+) environment steps \((\d+) of training, (\d+) of the check\)", solved.out)
+    found = re.search(r"solved at (\d+) environment steps \((\d+) of training, (\d+) before it\)", solved.out)
     assert found, solved.out
     in_all, steps, checked = map(int, found.groups())
     assert in_all == steps + checked
@@ -170,7 +170,7 @@ def test_a_solved_run_says_how_to_train_on_and_does(tmp_path, hindsight):
     assert "already solved. To train on, add --solved-evaluations 0" in again.out
     longer = hindsight(*arguments, "--steps", "800", "--solved-evaluations", "0")
     assert longer.status == 0, longer.error
-    found = re.search(rf"stopped after \d+ environment steps \((\d+) of training, {checked} of the check\)", longer.out)
+    found = re.search(rf"stopped after \d+ environment steps \((\d+) of training, {checked} before it\)", longer.out)
     assert found, longer.out
     assert 800 <= int(found[1]) < 802  # an episode has at most two steps
 

@@ -110,7 +110,7 @@ def test_a_finished_run_is_kept_and_other_settings_are_refused(tmp_path, capsys,
     assert read_ending(run) == Ending("steps", 300)
     output = capsys.readouterr().out
     assert "mine: 1 runs, 0 finished, in " in output
-    assert "tiny, td3, seed 4: not solved in 612 environment steps (300 of training, 312 of the check)" in output
+    assert "tiny, td3, seed 4: not solved in 612 environment steps (300 of training, 312 before it)" in output
     assert "tiny, td3 on PointReach-v0, declared\n" in output
     assert json.loads((run / "settings.json").read_text())["name"] == "tiny"
     assert "tiny, td3, declared" in (tmp_path / "runs" / "comparison.html").read_text()

@@ -46,7 +46,7 @@ def test_the_result(tmp_path, rates, level, title, solved):
 
 def test_the_text_says_when_and_with_which_confidence(tmp_path):
     assert verdict(run_of(tmp_path)).text == (
-        "Solved at 300 environment steps of training (those of the check are unknown), after 6 s of collecting and "
+        "Solved at 300 environment steps of training (those before it are unknown), after 6 s of collecting and "
         "updating: the first of 2 evaluations in a row with at least 95% success. Last evaluation, at 400 steps of "
         "training: 100% of 10 episodes succeed (95 % interval 50% to 100%)."
     )
@@ -54,7 +54,7 @@ def test_the_text_says_when_and_with_which_confidence(tmp_path):
 
 def test_the_steps_of_the_check_are_counted(tmp_path):
     text = verdict(run_of(tmp_path, check_steps=[1_000] * 4)).text
-    assert text.startswith("Solved at 1,300 environment steps (300 of training, 1,000 of the check), after 6 s")
+    assert text.startswith("Solved at 1,300 environment steps (300 of training, 1,000 before it), after 6 s")
 
 
 def test_the_best_evaluation_is_named_if_it_was_better_than_the_last(tmp_path):

@@ -153,7 +153,8 @@ class Training:
         if self.trainer.demonstrations:
             facts = self.trainer.demonstrations.facts
             say(f"  demonstrations: {facts['name']}, {facts['successes']} of {facts['episodes']} episodes are successful")
-        say(f"  {self.trainer.counts.check_steps:,} environment steps were played before training, by the check")
+        by = ", by the check" if report else ""
+        say(f"  {self.trainer.counts.check_steps:,} environment steps were played before training{by}")
         for line in (*chosen_lines(settings), *not_used_lines(settings.not_used)):
             say(line)
         workers, cores = settings.rollout.workers, usable_cores()

@@ -142,8 +142,8 @@ def _tiles(run: Run) -> list[tuple[str, str, str]]:
 
 
 def _steps_text(run: Run) -> str:
-    """Return how many of the environment steps are of training and of the check, and in how many episodes training was."""
-    check = "those of the check are unknown" if math.isnan(run.check_steps) else f"{run.check_steps:,.0f} of the check"
+    """Return how many of the environment steps are of training and before it, and in how many episodes training was."""
+    check = "those before it are unknown" if math.isnan(run.check_steps) else f"{run.check_steps:,.0f} before it"
     return f"{run.last('env_steps'):,.0f} of training in {run.last('episodes'):,.0f} episodes; {check}"
 
 

@@ -210,10 +210,10 @@ def reward_range(low: float, high: float, unknown: str) -> str:
 
 
 def environment_steps(training: float, check: float) -> str:
-    """Return environment steps such as "703 environment steps (400 of training, 303 of the check)".
+    """Return environment steps such as "703 environment steps (400 of training, 303 before it)".
 
     training: those of training. check: those that were played before, NaN if they were not recorded.
     """
     if math.isnan(check):
-        return f"{training:,.0f} environment steps of training (those of the check are unknown)"
-    return f"{training + check:,.0f} environment steps ({training:,.0f} of training, {check:,.0f} of the check)"
+        return f"{training:,.0f} environment steps of training (those before it are unknown)"
+    return f"{training + check:,.0f} environment steps ({training:,.0f} of training, {check:,.0f} before it)"
