@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 import safetensors.numpy
 
-from hindsight_rl import HER
+from hindsight_rl import HER, cli
 from hindsight_rl.cli import main
 from hindsight_rl.commands.train import TrainDisplay
 from hindsight_rl.storage import load_arrays
@@ -250,6 +251,13 @@ def test_errors_name_what_was_meant(hindsight, arguments, message):
     result = hindsight(*arguments)
     assert result.status in (1, 2)
     assert message in result.error + result.out
+
+
+def test_a_warning_of_this_package_is_one_line(monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    main(["--version"])
+    assert warnings.formatwarning("slow", UserWarning, cli.__file__, 3) == "warning: slow\n"
+    assert warnings.formatwarning("slow", UserWarning, "/elsewhere.py", 3) == "/elsewhere.py:3: UserWarning: slow\n"
 
 
 def test_help_imports_nothing_slow():

@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import time
+import warnings
 import webbrowser
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status: 0, 1 for an error, 2 for wrong usage, 130, 141 or 143 for a signal."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    warnings.formatwarning = _warning_line
     gc.set_threshold(GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)  # when it ends, Python else searches all modules for garbage, which takes a second
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -74,6 +76,17 @@ def _run(words: list[str]) -> int:
     run = COMMANDS[name].run
     call = getattr(import_module(f".commands.{run}", __package__), name) if isinstance(run, str) else run
     return call(arguments) or 0
+
+
+_full_warning = warnings.formatwarning
+
+
+def _warning_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning of this package as one line; of others also where it comes from."""
+    is_own = Path(filename).is_relative_to(Path(__file__).parent)
+    return f"warning: {message}\n" if is_own else _full_warning(message, category, filename, lineno, line)
 
 
 _WITH_EXPONENT = re.compile(r"-(\d+\.?|\d*\.\d+)e[-+]?\d{1,3}", re.IGNORECASE)  # a negative number
