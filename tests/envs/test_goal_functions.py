@@ -274,6 +274,20 @@ def test_every_form_answers_for_every_leading_shape_and_dtype(name):
         assert reward(np.zeros((3, 2)), np.zeros((3, 2)), rows).tolist() == [float(name == "bools")] * 3
 
 
+def test_flags_and_whole_numbers_of_info_come_back_as_such():
+    """A buffer holds them as floats. Not all values of an entry need be whole where the first one was."""
+
+    def compute(self, a, d, info):
+        early = ~np.asarray(info["late"])
+        assert np.asarray(info["step"]).dtype.kind == "i"
+        return (near(a, d) & early) - 1.0 - info["cost"]
+
+    given = lambda self, o: {**Line.info(self, o), "late": self.steps > 5, "step": self.steps, "cost": 0}  # noqa: E731
+    reward = reward_function(changed(info=given, compute_reward=compute))
+    stored = {"late": np.array([0.0, 1.0]), "step": np.array([3.0, 7.0]), "cost": np.array([0.25, 0.0])}
+    assert reward(np.zeros((2, 2)), np.zeros((2, 2)), stored).tolist() == [-0.25, -1.0]
+
+
 def test_arguments_that_a_function_writes_into_keep_their_values():
     reward = reward_function(changed(compute_reward=lambda self, a, d, info: writing(a, d, info)))
     achieved = np.ones((3, 2), np.float32)

@@ -14,7 +14,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import gymnasium
@@ -138,7 +138,7 @@ class GoalFunction:
     mapping of arrays with the same leading shape, or one info for each of N goals.
     function, name: of the environment. goal_shape: of one goal. form: how it is called. is_flag: truth values are returned.
     dtypes: of the achieved and the desired goals that the function gets; None: those of the caller.
-    needs_float64: whether it fails if goals are rounded to float32.
+    needs_float64: whether it fails if goals are rounded to float32. info_dtypes: of the environment's own info.
     Raises GoalEnvError, which names the call, if the function fails or returns another form than in its trial.
     """
 
@@ -149,6 +149,7 @@ class GoalFunction:
     is_flag: bool = False
     dtypes: tuple[Any, Any] = (None, None)
     needs_float64: bool = False
+    info_dtypes: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(
         self, achieved_goal: Any, desired_goal: Any, info: Info | Sequence[Mapping[str, Any]] | None = None
@@ -156,13 +157,14 @@ class GoalFunction:
         """Return the values for these goals, of their leading shape."""
         achieved, desired = (np.asarray(g, d) for g, d in zip((achieved_goal, desired_goal), self.dtypes, strict=True))
         info = info if isinstance(info, Mapping) else numeric_info(() if info is None else info)
+        info = {key: self._as_given(key, np.asarray(values)) for key, values in info.items()}
         leading = achieved.shape[: achieved.ndim - len(self.goal_shape)]
         n_goals, n_axes = math.prod(leading), len(leading)
         if not n_goals:
             return np.zeros(leading, np.bool_ if self.is_flag else np.float64)
         if n_axes != 1:
             achieved, desired = (goal.reshape(n_goals, *self.goal_shape) for goal in (achieved, desired))
-            info = {key: (v := np.asarray(values)).reshape(n_goals, *v.shape[n_axes:]) for key, values in info.items()}
+            info = {key: values.reshape(n_goals, *values.shape[n_axes:]) for key, values in info.items()}
         try:
             values = self.form.call(self.function, achieved, desired, info)
         except Exception as problem:
@@ -172,6 +174,14 @@ class GoalFunction:
         elif values.dtype.kind != "f":
             values = values.astype(np.float64)
         return values.reshape(leading)
+
+    def _as_given(self, key: str, values: Array) -> Array:
+        """Return values of an entry as the environment gives them: buffers hold flags and whole numbers as floats."""
+        dtype = self.info_dtypes.get(key, values.dtype)
+        if dtype == values.dtype or dtype.kind == "f":
+            return values
+        given = values.astype(dtype)
+        return given if np.array_equal(given, values) else values
 
     def entries_read(self, achieved: Array, desired: Array, info: Info) -> set[str]:
         """Return the entries of info that the function reads for N goals, in the dtypes of the environment."""
@@ -323,9 +333,10 @@ class Trial:
     def goal_function(self, name: str) -> tuple[GoalFunction, str]:
         """Return the function in the least expensive form that is right, and what is wrong with it for a batch."""
         dtypes, shape = (self.samples.achieved.dtype, self.samples.desired.dtype), self.samples.achieved.shape[1:]
-        needs_float64 = self._needs_float64()
+        of_info = {key: values.dtype for key, values in self.samples.info.items()}
+        rest = self.is_flag, dtypes, self._needs_float64(), of_info
         for form in (*BATCH_FORMS, self.form):
-            function = GoalFunction(self.function, name, shape, form, self.is_flag, dtypes, needs_float64)
+            function = GoalFunction(self.function, name, shape, form, *rest)
             if form is self.form or self._is_right(function):
                 break
         fault = "is wrong for a batch of goals. It is called for each goal, which is slow. Return (N,) for (N, ...)."
@@ -383,8 +394,5 @@ def own_reward(env: Environment) -> Function:
 
 def own_function(env: Environment, name: str) -> Callable[..., Any] | None:
     """Return a method of the outermost wrapper that has it, or of the environment; None if there is none."""
-    try:
-        found = env.get_wrapper_attr(name)
-    except AttributeError:
-        return None
+    found = env.get_wrapper_attr(name) if env.has_wrapper_attr(name) else None
     return found if callable(found) else None
