@@ -25,6 +25,8 @@ from .seeds import UNSEEN_SEED
 
 GARBAGE_THRESHOLD = 100_000  # new objects between two collections: importing torch makes many, and no garbage
 BROKEN_PIPE = 128 + 13  # exit status where the reader of the output went away
+_WITH_EXPONENT = re.compile(r"-(\d+\.?|\d*\.\d+)e[-+]?\d{1,3}", re.IGNORECASE)  # a negative number
+_full_warning = warnings.formatwarning
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,18 +80,12 @@ def _run(words: list[str]) -> int:
     return call(arguments) or 0
 
 
-_full_warning = warnings.formatwarning
-
-
 def _warning_line(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
     """Return a warning of this package as one line; of others also where it comes from."""
     is_own = Path(filename).is_relative_to(Path(__file__).parent)
     return f"warning: {message}\n" if is_own else _full_warning(message, category, filename, lineno, line)
-
-
-_WITH_EXPONENT = re.compile(r"-(\d+\.?|\d*\.\d+)e[-+]?\d{1,3}", re.IGNORECASE)  # a negative number
 
 
 class Parser(ArgumentParser):
