@@ -47,6 +47,17 @@ def test_without_a_gap_neighbouring_positions_are_steered():
     assert found.guesses == (COLUMNS["tool"],)
 
 
+def test_positions_that_come_nearer_to_the_object_are_steered_first():
+    class WithAngles(FarPusher):
+        """The first two columns follow the action as well, but they are farther from the object than the last two."""
+
+        def see(self):
+            return np.concatenate([self.tool + 4, [0.0, 0.0], self.puck, [0.0, 0.0], self.tool])
+
+    found = infer_structure(play(WithAngles(0), 10, repeated_random_actions(1, longest=2)), SPEC)
+    assert found.guesses == ((8, 9), (0, 1))
+
+
 def test_goals_that_no_column_shows_leave_no_tool_to_guess():
     scale = np.ones(10)
     scale[[*COLUMNS["object"], *COLUMNS["gap"]]] = 0

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..records import Array
 from .columns import GoalCopies, Units, find_delayed_columns, find_differences, third_column
-from .contact import MIN_ONSETS, find_onsets, is_at_rest, is_moving
+from .contact import MIN_ONSETS, find_onsets, is_at_rest, is_moving, tool_range
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
 from .steps import ALIKE, ERROR_RATE, MOSTLY, ROUNDED, Steps, regress, standardize
@@ -38,7 +38,7 @@ def guess_tools(
     """Return columns that may be the tool where no contact was seen yet, the likely ones first.
 
     They are positions that follow the action. First come columns whose gap to the first object is a column of the
-    observation, then neighbouring columns in their order.
+    observation, then neighbouring columns: first those that come nearest to where this object is. Angles seldom do.
     """
     positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in copies.complete])
     differences = find_differences(steps)
@@ -47,10 +47,18 @@ def guess_tools(
         beside = [[c for c in positions if third_column((c, column), differences) is not None] for column in of_object]
         tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
         runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
-        tools += [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
+        runs = [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
+        tools += sorted(runs, key=lambda run, of_object=of_object: _distance_to_range(steps, of_object, run))
         if tools:
             return tuple(tools[:MOST_GUESSES])
     return ()
+
+
+def _distance_to_range(steps: Steps, of_object: Sequence[int], tool: Sequence[int]) -> float:
+    """Return the mean distance between an object and the range of positions where a tool was; 0 in this range."""
+    low, high = tool_range(steps, tool, margin=0.0)
+    positions = steps.observation[:, list(of_object)]
+    return float(np.linalg.norm(positions - positions.clip(low, high), axis=1).mean())
 
 
 def possible_sizes(n: int) -> list[int]:
