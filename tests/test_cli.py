@@ -333,7 +333,11 @@ def test_an_environment_of_a_module_beside_you(tmp_path, hindsight):
 
 @pytest.mark.parametrize(
     ("code", "message"),
-    [("x = 1\n1 / 0\n", "ZeroDivisionError: division by zero, in {file}:2: 1 / 0"), ("x = (\n", "(mine.py, line 1)")],
+    [
+        ("x = 1\n1 / 0\n", "ZeroDivisionError: division by zero, in {file}:2: 1 / 0"),
+        ("x = (\n", "(mine.py, line 1)"),
+        ("from json import nothing\n", "in {file}:1: from json import nothing"),
+    ],
 )
 def test_an_error_of_the_module_names_its_line_once(tmp_path, hindsight, code, message):
     file = tmp_path / "mine.py"

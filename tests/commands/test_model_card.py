@@ -30,6 +30,13 @@ def test_a_card_has_task_figures_command_and_commit(run, tmp_path, capsys):
     assert f"| commit | `{settings['machine']['commit'] or 'unknown'}` |" in text
 
 
+def test_a_card_of_a_run_without_evaluations_says_so(tmp_path):
+    folder, card = tmp_path / "point", tmp_path / "card.md"
+    main(["train", "PointReach-v0", "--folder", str(folder), *SHORT.replace("--eval-every 150", "--eval-every 0").split()])
+    assert main(["export", str(folder), "--card", str(card)]) == 0
+    assert "| solved | not known: there was no evaluation |" in card.read_text()
+
+
 def test_a_card_has_what_was_found(run, tmp_path):
     settings = json.loads((run / "settings.json").read_text())
     found = {"kind": "symmetry", "name": "mirror of axis 0", "verdict": "holds", "reason": "a|b"}

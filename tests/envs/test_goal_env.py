@@ -369,6 +369,12 @@ def test_a_misspelt_id_names_the_nearest(given):
         make_by_id(given, None, {})
 
 
+def test_an_id_without_its_namespace_names_the_whole_id(registered):
+    registered("lines/Line-v0")
+    with pytest.raises(UnknownNameError, match="is not registered. Did you mean 'line_env:lines/Line-v0'?"):
+        make_by_id("line_env:Line-v0", None, {})
+
+
 def test_an_id_of_a_package_that_was_not_imported_names_the_form_that_imports_it():
     with pytest.raises(UnknownNameError, match="write PACKAGE:highway-v0"):
         make_by_id("highway-v0", None, {})

@@ -28,6 +28,16 @@ class Nested(Line):
         return {**super().observe(), "desired_goal": target}
 
 
+class Twice(Nested):
+    """It shows one copy of its goal, and lets another one decide."""
+
+    def observe(self):
+        return {**super().observe(), "desired_goal": self.goal}
+
+    def reward(self, observation, info):
+        return float(self.compute_reward(observation["achieved_goal"], self.task.target, info))
+
+
 class Rounded(Line):
     """It declares float64, and shows its goal rounded to float32."""
 
@@ -115,7 +125,8 @@ class Counted(Line):
         (BitFlipping(6), "the reset option 'goal'"),
         (Line(), "the attribute goal"),
         (Docking(), "the attribute target"),
-        (Nested(), "the attribute task.target"),
+        (Nested(), "the attributes goal and task.target"),
+        (Twice(), "the attributes goal and task.target"),
         (AsTuple(), "the attribute goal"),
         (OneRow(), "the attribute table"),
         (Rounded(), "the attribute goal"),

@@ -23,7 +23,7 @@ from ..envs.minari_data import check_new, write_episodes
 from ..errors import OptionError, needs_extra
 from ..records import OBSERVATION_KEYS, ArraySpec
 from ..report.run import Run, read_run
-from ..report.verdict import duration, environment_steps, reward_range, solved_at_step
+from ..report.verdict import best_evaluation, duration, environment_steps, reward_range, solved_at_step
 from ..storage import save_bytes
 from ..task_structure.subgoals import TASK
 from ..task_structure.waypoints import Waypoints
@@ -226,7 +226,8 @@ def figure_rows(run: Run, saved: SavedModel) -> Iterator[tuple[str, str]]:
         yield "mean return", f"{facts['return_mean']:.2f}"
     yield "policy of", environment_steps(facts.get("env_steps", 0), run.check_steps)
     limit = f"{run.options.solved_evaluations} evaluations in a row with at least {run.options.solved_at:.0%}"
-    yield "solved", f"{'no' if steps is None else f'at {environment_steps(steps, run.check_steps)}'}: {limit}"
+    solved = "no" if steps is None else f"at {environment_steps(steps, run.check_steps)}"
+    yield "solved", f"{solved}: {limit}" if best_evaluation(run) else "not known: there was no evaluation"
     yield "updates", f"{run.last('updates'):,.0f} in the whole run"
     machine = run.settings.machine.facts()
     cores = f"on {machine.get('cores', 'unknown')} cores ({machine.get('processor', 'unknown')})"

@@ -189,7 +189,7 @@ def _why_not_set(probe: Probe) -> str:
     """Return why the probe could not set goals."""
     if _has_one_goal(probe):
         return "each reset has the same desired goal"
-    return "the goal cannot be set: no attribute equals it, and reset has no option 'goal'"
+    return "the goal cannot be set: reset has no option 'goal', and no attribute that equals it changes goal and rewards"
 
 
 def _has_one_goal(probe: Probe) -> bool:

@@ -148,7 +148,8 @@ def make_by_id(env_id: str, render_mode: str | None, options: Mapping[str, Any])
                 f'gymnasium.register("{name}-v{version or 0}", entry_point="{module}:{name}", max_episode_steps=100)'
             )
             hint = f"The module {module} must register it, as with {registers}."
-        near = nearest(env_id, gymnasium.registry)
+        in_namespace = [each for each in gymnasium.registry if each.endswith(f"/{env_id}")]
+        near = f" Did you mean '{module}:{in_namespace[0]}'?" if in_namespace else nearest(env_id, gymnasium.registry)
         raise UnknownNameError(f"Environment {env_id!r} is not registered.{near} {hint}") from None
     except gymnasium.error.DependencyNotInstalled as problem:
         raise MissingExtraError(f"{env_id} needs a package that cannot be imported: {problem}") from problem
@@ -193,7 +194,7 @@ def _import(module: str, fix: str) -> Any:
     except Exception as problem:
         if os.environ.get("MUJOCO_GL") and module == ROBOTICS and not isinstance(problem, ModuleNotFoundError):
             fix = f"MUJOCO_GL={os.environ['MUJOCO_GL']} needs libraries that may be missing: {APT_GL}"
-        elif not isinstance(problem, ImportError):
+        elif not isinstance(problem, ModuleNotFoundError):
             raise GoalEnvError(f"{module} cannot be imported ({describe_failure(problem)}).") from problem
         raise MissingExtraError(f"{module} cannot be imported ({problem}). Try: {fix}") from problem
 

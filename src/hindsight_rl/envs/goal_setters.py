@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -27,19 +27,28 @@ class GoalSetter(NamedTuple):
     undo: Callable[[], object] = lambda: None
 
 
+class _Attribute(NamedTuple):
+    """An attribute that equals the desired goal. path: its name from the environment on. value: after a reset."""
+
+    path: str
+    owner: Any
+    name: str
+    value: Any
+
+
 def find_goal_setters(env: Environment, seeds: tuple[int, int]) -> Iterator[GoalSetter]:
-    """Yield what sets the desired goal: the options of reset, or attributes of the environment or of an object in it.
+    """Yield what sets the desired goal: the options of reset, or attributes of the environment or of objects in it.
 
     An attribute is found by its value: after a reset it equals the desired goal, and after it was changed the next
-    observation shows the change. It is restored if it does not set the goal, or if the next setter is requested. The
+    observation shows the change. An environment may hold its goal several times: all of them are tried together, and then
+    each alone. An attribute is restored if it does not set the goal, or if the next setter is requested. The
     environment is reset.
     seeds: of two resets. If their goals are equal, nothing is yielded, since a set goal would not show.
     """
     for setter in list(_candidates(env, seeds[0])):
         if _works(env, setter, seeds):
             yield setter
-        with contextlib.suppress(Exception):  # the attribute must not change
-            setter.undo()
+        setter.undo()
 
 
 def _candidates(env: Environment, seed: int) -> Iterator[GoalSetter]:
@@ -47,13 +56,18 @@ def _candidates(env: Environment, seed: int) -> Iterator[GoalSetter]:
     yield GoalSetter("the reset option 'goal'", lambda seed, goal: env.reset(seed=seed, options={"goal": goal.copy()})[0])
     goal = np.asarray(env.reset(seed=seed)[0]["desired_goal"])
     parts = _parts(env.unwrapped) if goal.ndim else ()  # many parts hold a single number that is equal by chance
-    for path, owner in (("", env.unwrapped), *parts):
-        for name, value in list(vars(owner).items()):
-            with contextlib.suppress(Exception):  # not numbers
-                if _equals(value, goal):
-                    start = functools.partial(_start_with_attribute, env, owner, name)
-                    undo = functools.partial(setattr, owner, name, value)
-                    yield GoalSetter(f"the attribute {path}{name}", start, undo)
+    found = [
+        _Attribute(f"{path}{name}", owner, name, value)
+        for path, owner in (("", env.unwrapped), *parts)
+        for name, value in list(vars(owner).items())
+        if _equals(value, goal)
+    ]
+    for attributes in ([found] if len(found) > 1 else []) + [[each] for each in found]:
+        names = " and ".join(each.path for each in attributes)
+        start = functools.partial(_start_with_attributes, env, attributes)
+        yield GoalSetter(
+            f"the attribute{'s' * (len(attributes) > 1)} {names}", start, functools.partial(_restore, attributes)
+        )
 
 
 def _parts(env: Environment) -> Iterator[tuple[str, Any]]:
@@ -74,17 +88,26 @@ def _equals(value: Any, goal: Array) -> bool:
     dtype = np.float32 if goal.dtype.kind == "f" else goal.dtype
     if isinstance(value, np.ndarray) and value.size == goal.size:
         value = value.reshape(goal.shape)
-    return (not goal.ndim or len(value) == len(goal)) and np.array_equal(
-        np.asarray(value).astype(dtype), goal.astype(dtype)
-    )
+    with contextlib.suppress(Exception):  # not numbers
+        is_long = goal.ndim and len(value) != len(goal)
+        return not is_long and np.array_equal(np.asarray(value).astype(dtype), goal.astype(dtype))
+    return False
 
 
-def _start_with_attribute(env: Environment, owner: Any, name: str, seed: int, goal: Array) -> Any:
+def _start_with_attributes(env: Environment, attributes: Sequence[_Attribute], seed: int, goal: Array) -> Any:
     observation = env.reset(seed=seed)[0]
-    value = getattr(owner, name)
-    is_array = isinstance(value, np.ndarray)
-    setattr(owner, name, goal.astype(value.dtype).reshape(value.shape) if is_array else type(value)(goal.tolist()))
+    for each in attributes:
+        value = getattr(each.owner, each.name)
+        is_array = isinstance(value, np.ndarray)
+        changed = goal.astype(value.dtype).reshape(value.shape) if is_array else type(value)(goal.tolist())
+        setattr(each.owner, each.name, changed)
     return {**observation, "desired_goal": goal.copy()}
+
+
+def _restore(attributes: Sequence[_Attribute]) -> None:
+    for each in attributes:
+        with contextlib.suppress(Exception):  # the attribute must not change
+            setattr(each.owner, each.name, each.value)
 
 
 def _works(env: Environment, setter: GoalSetter, seeds: tuple[int, int]) -> bool:

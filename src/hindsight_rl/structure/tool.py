@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -48,7 +49,7 @@ def guess_tools(
         tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
         runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
         runs = [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
-        tools += sorted(runs, key=lambda run, of_object=of_object: _distance_to_range(steps, of_object, run))
+        tools += sorted(runs, key=partial(_distance_to_range, steps, of_object))
         if tools:
             return tuple(tools[:MOST_GUESSES])
     return ()
