@@ -159,9 +159,18 @@ def test_hidden_columns_are_left_out_if_goals_are_relative():
     assert none.assemble((), *observed).tolist() == [3, 4]
 
 
+@pytest.mark.parametrize("leading", [(), (1,)])
+def test_where_no_reward_depends_on_the_desired_goal_networks_see_the_achieved_one(leading):
+    layout = make_layout(box((1,)), box((3,)), goal_features="relative", unused_goal=(1, 2))
+    observed = (np.full((*leading, size), value) for size, value in ((1, 0.0), (3, 4.0), (3, 9.0)))
+    assert layout.assemble(leading, *observed).ravel().tolist() == [0, 9, 4, 4, 5, 0, 0]
+    assert layout.size == 7
+
+
 @pytest.mark.parametrize(
     ("observation", "options", "message"),
     [
+        (box((3,)), {"unused_goal": (2,)}, r"unused_goal is \(2,\).*of the goal, below 2"),
         (box((3,)), {"hidden_observation": (3,)}, r"hidden_observation is \(3,\).*of the observation, below 3"),
         (box((3,)), {"hidden_goal": (0, 2)}, r"hidden_goal is \(0, 2\).*below 2"),
         (BITS, {"hidden_observation": (0,)}, "Expected numeric columns"),

@@ -371,7 +371,7 @@ def test_a_misspelt_id_names_the_nearest(given):
 
 def test_an_id_without_its_namespace_names_the_whole_id(registered):
     registered("lines/Line-v0")
-    with pytest.raises(UnknownNameError, match="is not registered. Did you mean 'line_env:lines/Line-v0'?"):
+    with pytest.raises(UnknownNameError, match=r"is not registered. Did you mean 'line_env:lines/Line-v0'\?"):
         make_by_id("line_env:Line-v0", None, {})
 
 

@@ -49,6 +49,7 @@ TOO_MUCH = {
 WITHOUT_BOUND = {  # columns, which the task bounds; and the number of quantiles, which it must be below
     "hidden_observation",
     "hidden_goal",
+    "unused_goal",
     "top_quantiles_to_drop_per_net",
 }
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pusher import Pusher, play, repeated_random_actions
 
-from hindsight_rl.structure.axis_symmetries import AxisSymmetries, pair_columns
+from hindsight_rl.structure.axis_symmetries import AxisSymmetries, pair_columns, values_overlap
 from hindsight_rl.structure.columns import Units
 from hindsight_rl.structure.contact import measure_contact
 from hindsight_rl.structure.controlled import find_controlled_columns
@@ -24,6 +24,16 @@ def test_a_column_of_the_mirrored_axis_changes_its_sign_and_others_stay():
 def test_left_and_right_finger_take_each_others_places():
     """Their velocities have opposite signs along the mirrored axis, and both lie on one side of 0."""
     assert pairs_in_a_mirror([[-0.6, 0.0, 0.6], [0.6, 0.0, 0.6], [0.8, 0.0, 0.0]]) == [(0, 1, 1.0, 1.0), (2, 2, -1.0, -1.0)]
+
+
+def test_columns_whose_values_do_not_overlap_stay():
+    mean, std = np.array([0.03, -0.04, 1.3]), np.array([0.02, 0.01, 0.2])  # two fingers, and the position of a box
+    overlap = values_overlap(mean, std, np.ones((3, 3)))
+    assert overlap.tolist() == [[True, True, False], [True, True, False], [False, False, True]]
+    scaled = values_overlap(mean, std, std[:, None] / std)  # without known units: 1.5, 4 and 6.5 standard deviations
+    assert scaled.tolist() == [[True, False, False], [False, True, False], [False, False, True]]
+    profiles = np.array([[-0.6, 0.0, 0.6], [0.6, 0.0, 0.6]])
+    assert pair_columns(profiles, profiles * [-1.0, 1.0, 1.0], np.eye(2) > 0) == [(0, 0, 1.0, 1.0), (1, 1, 1.0, 1.0)]
 
 
 def test_a_column_that_correlates_with_nothing_stays():

@@ -338,6 +338,25 @@ def test_nothing_is_appended_without_structure_or_check_or_beside_what_the_user_
         assert model.settings.rollout.observation_keys == options.get("observation_keys", ())
 
 
+class AnyHeight(PointReach):
+    """PointReach where the first dimension of the goal alone decides."""
+
+    def compute_success(self, achieved_goal, desired_goal):
+        return super().compute_success(achieved_goal * (1, 0), desired_goal * (1, 0))
+
+
+def test_networks_see_the_achieved_goal_where_no_reward_depends_on_the_desired_one():
+    with HER(AnyHeight, recipe="default", **OPTIONS) as model:
+        assert model.settings.agent_options.unused_goal == (1,)
+        assert "no reward depends on" in model.settings.reasons["unused_goal"]
+        model.learn(20)
+        seen, _ = AnyHeight().reset(seed=0)
+        higher = seen | {"desired_goal": seen["desired_goal"] + np.array([0, 0.5], np.float32)}
+        assert (model.predict(seen)[0] == model.predict(higher)[0]).all()
+    with HER(AnyHeight, recipe="default", structure="none", **OPTIONS) as model:
+        assert model.settings.agent_options.unused_goal == ()
+
+
 class Sticky(PointReach):
     """Raises when it is closed."""
 

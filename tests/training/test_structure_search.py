@@ -15,7 +15,7 @@ from hindsight_rl.commands.train import Training
 from hindsight_rl.errors import OptionError
 from hindsight_rl.options import Choice, Settings
 from hindsight_rl.recipes.files import save_recipe
-from hindsight_rl.records import ArraySpec, GoalSpec
+from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.structure import Endings
 from hindsight_rl.structure.model import Difference
@@ -40,6 +40,14 @@ def train(steps, folder=None, **options):
     model = HER(Push, check=False, **(FAST | options))
     model.learn(steps, folder=folder)
     return model
+
+
+def test_structure_is_found_without_dimensions_of_goals_on_which_no_reward_depends():
+    goals = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0, 6.0], [5.0, 6.0]])  # achieved, desired
+    episode = Episode(np.zeros((2, 1)), *goals, np.zeros((1, 1)), np.zeros(1))
+    (changed,) = structure_search._without_unused([episode], (1,))
+    assert changed.desired_goal.tolist() == [[5, 2], [5, 2]]
+    assert structure_search._without_unused([episode], ()) == [episode]
 
 
 def make_poor(trainer, search, monkeypatch):

@@ -61,6 +61,7 @@ class Layout:
         of their binary digits. Hidden columns (absolute positions) are left out only if goals are "relative". A column
         difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6. Rotations are in
         relative goals the rotation from the achieved to the desired one, in the place of their difference.
+        Where the desired goal is unused, the achieved one takes its place: a relabelled goal would differ there.
     n_subgoals: each subgoal adds a column that is 1 while it is the goal.
 
     Raises GoalEnvError for Discrete spaces of more than LARGEST_DISCRETE values and images of different sizes. Raises
@@ -73,8 +74,11 @@ class Layout:
     n_subgoals: int = 0
 
     def __post_init__(self) -> None:
-        _check_array("observation", self.observation, self.options.hidden_observation)
-        _check_array("goal", self.goal, self.options.hidden_goal)
+        _check_number_of_values("observation", self.observation)
+        _check_number_of_values("goal", self.goal)
+        _check_columns("hidden_observation", self.observation, self.options.hidden_observation)
+        _check_columns("hidden_goal", self.goal, self.options.hidden_goal)
+        _check_columns("unused_goal", self.goal, self.options.unused_goal)
         _check_image_sizes(self.observation, self.goal)
         if self.options.goal_features == "relative" and self.goal.n_values is not None:
             raise OptionError("Discrete goals have no difference: goal_features is 'relative'. Use 'agreement' or 'none'.")
@@ -199,6 +203,8 @@ class Layout:
         """
         observation = xp.asarray(observation).reshape((*leading, self.observation.size))
         achieved, desired = (xp.asarray(goals).reshape((*leading, self.goal.size)) for goals in (achieved_goal, goal))
+        if self.options.unused_goal:
+            desired = xp.where(xp.asarray(self._is_unused), achieved, desired)
         columns = [self._see("observation", observation, xp), self._see("goal", desired, xp)]
         if self.options.observe_achieved_goal:
             columns.append(self._see("goal", achieved, xp))
@@ -215,6 +221,10 @@ class Layout:
         if self.n_subgoals:
             columns.append(self._is_subgoal(leading, subgoal, xp))
         return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
+
+    @cached_property
+    def _is_unused(self) -> Array:
+        return np.isin(np.arange(self.goal.size), self.options.unused_goal)
 
     def _relative(self, achieved: Any, desired: Any, xp: Any) -> Any:
         """Return the difference of goals, with the rotation between them where they hold one."""
@@ -280,14 +290,19 @@ class Layout:
         return ((high + low) / width).astype(np.float32), (2.0 / width).astype(np.float32)
 
 
-def _check_array(name: Source, array: ArraySpec, hidden: ColumnTuple) -> None:
+def _check_number_of_values(name: Source, array: ArraySpec) -> None:
     if array.n_values is not None and array.n_values > LARGEST_DISCRETE:
         raise GoalEnvError(
             f"The {name} is Discrete({array.n_values}), but one-hot inputs have at most {LARGEST_DISCRETE} values. Use "
             f"a wrapper that returns the binary digits."
         )
-    if hidden and (feature_of(array) != "number" or max(hidden) >= array.size):
-        raise OptionError(f"hidden_{name} is {hidden}. Expected numeric columns of the {name}, below {array.size}.")
+
+
+def _check_columns(name: str, array: ArraySpec, columns: ColumnTuple) -> None:
+    """name: of the option that names columns of the array."""
+    if columns and (feature_of(array) != "number" or max(columns) >= array.size):
+        part = name.partition("_")[2]
+        raise OptionError(f"{name} is {columns}. Expected numeric columns of the {part}, below {array.size}.")
 
 
 def _check_image_sizes(observation: ArraySpec, goal: ArraySpec) -> None:

@@ -68,6 +68,9 @@ def _choices(probe: Probe) -> Iterator[Choice]:
         is_all = len(dimensions) == probe.spec.goal.size
         key = "achieved_goal" if is_all else f"achieved_goal[{','.join(map(str, dimensions))}]"
         yield Choice("observation_keys", (key,), f"no column of the observation shows {key}")
+    unused = probe.unused_goal
+    if unused and len(unused) < probe.spec.goal.size:
+        yield Choice("unused_goal", unused, "no reward depends on these dimensions of the desired goal")
     if columns := probe.hideable_columns:
         why = "these columns change with the desired goal, and relabelling keeps them"
         yield Choice("hidden_observation", columns, why)

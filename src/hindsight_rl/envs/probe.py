@@ -17,6 +17,7 @@ from .goal_functions import GoalFunction, find_flag, find_reward, read_success, 
 from .goal_setters import GoalSetter, find_goal_setters
 from .info_entries import find_entries
 from .random_play import Environment, RandomEpisode, play, play_actions
+from .unused_goal import find_unused_goal
 
 SEEDS, SEARCH_SEED = (1, 2), 3  # of the random episodes, and of the first episode of the search
 MAX_STEPS = 150  # of each of them
@@ -217,10 +218,7 @@ class Probe:
 
     @functools.cached_property
     def has_right_termination(self) -> bool | None:
-        """Whether compute_terminated returns the termination of every success; None if there is no such function.
-
-        It may miss other terminations, such as a crash, but must not add any.
-        """
+        """Whether compute_terminated ends each success, and adds no end. It may miss a crash. None: there is none."""
         if self.terminated is None:
             return None
         is_other = self.is_terminated & ~self.is_success
@@ -230,6 +228,11 @@ class Probe:
     def info_keys(self) -> dict[str, bool]:
         """The entries of info that a function reads, and whether one needs it; see `find_entries`."""
         return find_entries(filter(None, (self.reward, self.terminated, self.success)), *self.random[0].goals())
+
+    @functools.cached_property
+    def unused_goal(self) -> tuple[int, ...] | None:
+        """Dimensions of the desired goal on which no reward depends; see `find_unused_goal`."""
+        return find_unused_goal(self.reward, self.episodes)
 
     @functools.cached_property
     def goal_effect(self) -> GoalEffect | None:

@@ -90,7 +90,7 @@ class AxisSymmetries:
         """Of the hidden columns keep those that a change of goals exchanges with visible ones, as the fingers of a hand."""
         n_visible, partners = len(self._test.others), set()
         for goal in goals:
-            pairs = pair_columns(self._profiles, self._transformed(goal, self._actions(goal)))
+            pairs = self._pairs(self._transformed(goal, self._actions(goal)))
             partners |= {j for i, j, *_ in pairs if i < n_visible <= j}
         kept = [*range(n_visible), *sorted(partners)]
         self._others, self._profiles = [self._others[k] for k in kept], self._profiles[kept]
@@ -104,9 +104,16 @@ class AxisSymmetries:
         return sorted({action for action in movers.tolist() if not moves_tool[action]})
 
     def _goals_lie_around(self, axis: int) -> bool:
-        """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs."""
-        gaps = (self._steps.desired_goal - self._centre)[self._steps.starts_episode, axis :: self._n_axes]
-        return bool((np.abs(gaps.mean(0)) <= gaps.std(0)).all())
+        """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs.
+
+        Goals that always ask for what is there at the start do not count: no reward depends on them.
+        """
+        first = np.flatnonzero(self._steps.starts_episode)
+        desired, achieved = (
+            goals[first, axis :: self._n_axes] for goals in (self._steps.desired_goal, self._steps.achieved_goal)
+        )
+        gaps = desired - self._centre[axis :: self._n_axes]
+        return bool((np.abs(gaps.mean(0)) <= gaps.std(0))[(desired != achieved).any(0)].all())
 
     def _profile(self, values: Array) -> Array:
         """Return the correlations of columns (N, m) with signals of each dimension of the goal, and actions, (m, signals).
@@ -130,6 +137,17 @@ class AxisSymmetries:
         source += [len(source) + now for now in (*action.source, *(action.source + n_actions))]
         factor = [*np.repeat(goal.factor, n_signals), *action.factor, *action.factor, 1.0]
         return np.asarray(factor * self._profiles[:, [*source, len(source)]])
+
+    def _pairs(self, transformed: Array) -> list[Pair]:
+        """Return which column takes the place of which. The values of two that are exchanged overlap."""
+        mean, std = self._steps.observation[:, self._others].mean(0), self._std[self._others]
+        ratio = np.array([[self._ratio(i, j) for j in self._others] for i in self._others])
+        return pair_columns(self._profiles, transformed, values_overlap(mean, std, ratio))
+
+    def _ratio(self, one: int, other: int) -> float:
+        """Return the factor with which a column takes the place of another one: where units are known, they are equal."""
+        has_known_units = self._units.is_known[[one, other]].all()
+        return 1.0 if one == other or has_known_units else float(self._std[one] / self._std[other])
 
     def _mirror(self, axis: int) -> AffineMap:
         goal = AffineMap.identity(len(self._centre))
@@ -186,7 +204,7 @@ class AxisSymmetries:
                 observation.source[column] = columns[goal.source[k]]
                 observation.factor[column], observation.offset[column] = goal.factor[k], goal.offset[k]
         symmetry, transformed = Symmetry(observation, goal, action), self._transformed(goal, action)
-        pairs = pair_columns(self._profiles, transformed)
+        pairs = self._pairs(transformed)
         for pair in pairs:
             self._set_pair(symmetry, *pair)
         least = self._test.losses(symmetry).mean()
@@ -225,17 +243,25 @@ class AxisSymmetries:
 
     def _set_pair(self, symmetry: Symmetry, i: int, j: int, sign: float, back: float) -> None:
         one, other = self._others[i], self._others[j]
-        has_known_units = self._units.is_known[[one, other]].all()
-        ratio = 1.0 if one == other or has_known_units else float(self._std[one] / self._std[other])
+        ratio = self._ratio(one, other)
         _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
         if one == other:
             symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
 
 
-def pair_columns(profiles: Array, transformed: Array) -> list[Pair]:
+def values_overlap(mean: Array, std: Array, ratio: Array) -> Array:
+    """Return whether values of one column, times a ratio, may be those of another one with either sign, (m, m) bool.
+
+    So a finger is not exchanged with a position, whatever both correlate with. mean, std: (m,). ratio: (m, m).
+    """
+    return np.asarray(np.abs(np.abs(mean)[:, None] - ratio * np.abs(mean)) <= std[:, None] + ratio * std)
+
+
+def pair_columns(profiles: Array, transformed: Array, may_exchange: Array | bool = True) -> list[Pair]:
     """Return which column takes the place of which, with its sign: those whose transformed profile is most alike.
 
     profiles, transformed: (m, signals). A column stays in its place unless an exchange with another fits clearly better.
+    may_exchange: (m, m) bool.
     """
     fit = profiles @ transformed.T
     unlike = np.square(profiles).sum(1)[:, None] + np.square(transformed).sum(1) - 2 * np.abs(fit)
@@ -243,7 +269,9 @@ def pair_columns(profiles: Array, transformed: Array) -> list[Pair]:
     alone = np.diag(unlike)
     gain = alone[:, None] + alone - unlike - unlike.T  # of an exchange
     free, pairs = set(range(len(profiles))), []
-    for i, j in sorted(np.argwhere(np.triu(gain > MOSTLY, 1)).tolist(), key=lambda pair: -gain[tuple(pair)]):
+    for i, j in sorted(
+        np.argwhere(np.triu((gain > MOSTLY) & may_exchange, 1)).tolist(), key=lambda pair: -gain[tuple(pair)]
+    ):
         if {i, j} <= free:
             free -= {i, j}
             pairs.append((i, j, float(sign[i, j]), float(sign[j, i])))

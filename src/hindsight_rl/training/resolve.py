@@ -45,6 +45,7 @@ ARGUMENTS = ("agent", "recipe", "check")  # of `HER`: names that may be meant wh
 ENERGY = ("energy_cap", "energy_remaining")
 DECAY = ("exploration_decay", "exploration_decay_start")
 WORKSPACE = ("lowest_achieved", "highest_achieved", "rest_displacement")
+CHECKED_STRUCTURE = ("categories", "observation_keys", "unused_goal")  # what the check of the environment finds of it
 ENDS_EARLY = (*WORKSPACE, "training_episode_steps")
 
 
@@ -107,7 +108,7 @@ def resolve_settings(
     tuned = _tuned(recipe, agent, structure)
     above = {**tuned, **given}
     if structure != "inferred":
-        checks = tuple(choice for choice in checks if choice.option not in ("categories", "observation_keys"))
+        checks = tuple(choice for choice in checks if choice.option not in CHECKED_STRUCTURE)
     observed = (*checks, *(() if found is None or recipe.complete else found.choices()))
     fitted = tuple(_fitted(recipe, spec, given, above.get("categories", categories), structure == "inferred"))
     chosen, dropped = _usable([choice for choice in (*fitted, *observed) if choice.option in known], above, spec)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..agents import Agent
 from ..options import Choice, Settings
 from ..recipes.presets import preset_choices
@@ -110,7 +112,7 @@ class StructureSearch:
             self._adopt(run, state.found)
         if state.next_at is None or steps < state.next_at:
             return
-        episodes = run.buffer.timeline.episodes()
+        episodes = _without_unused(run.buffer.timeline.episodes(), run.settings.agent_options.unused_goal)
         if len(episodes) < HELD_OUT:  # look again after the next job
             return
         if state.phase == "random":
@@ -323,6 +325,14 @@ def _infer_range(
     suffices = action_range is not None and action_range.small_suffices
     found = infer_structure(small if suffices else episodes[:first], spec, compute_reward=compute_reward)
     return replace(found, action_range=action_range)
+
+
+def _without_unused(episodes: Sequence[Episode], unused: Sequence[int]) -> list[Episode]:
+    """Return episodes with goals that ask for what is there already, in dimensions on which no reward depends."""
+    if not unused:
+        return list(episodes)
+    is_unused = np.isin(np.arange(episodes[0].desired_goal.shape[1]), unused)
+    return [replace(each, desired_goal=np.where(is_unused, each.achieved_goal[:1], each.desired_goal)) for each in episodes]
 
 
 def all_choices(found: Structure) -> tuple[Choice, ...]:
