@@ -8,7 +8,7 @@ from hindsight_rl.records.exploration import Probing
 from hindsight_rl.rollout.plans import LARGEST_OFFSET, STILL, ExploringActor, OptimisticActor, ProbingActor, SeekingActor
 from hindsight_rl.task_structure.affine import AffineColumns
 from hindsight_rl.task_structure.rules import Rules
-from hindsight_rl.task_structure.state_planner import StatePlanner, TabularModel
+from hindsight_rl.task_structure.state_planner import StatePlanner
 from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
 
 PLACES = np.array([[0.0], [1.0], [10.0]], np.float32)
@@ -66,10 +66,10 @@ def test_an_episode_that_gets_stuck_explores():
 
 def test_an_episode_that_plans_over_states_tries_what_was_never_tried_where_it_is_better():
     cells = np.array([[0], [1], [2]])
-    model = TabularModel(2, 1, 2)
-    model.add(Episode(cells, cells, cells, action=np.array([3, 3]), reward=np.full(2, -1.0)), first_action=3)
+    planner = StatePlanner((2, 1, 2))
+    planner.add(Episode(cells, cells, cells, action=np.array([3, 3]), reward=np.full(2, -1.0)), first_action=3)
     action = ArraySpec((), "int64", (3.0,), (4.0,), 2)
-    actor = OptimisticActor(model, 0.98, action, np.random.default_rng(0))
+    actor = OptimisticActor(planner, 0.98, action, np.random.default_rng(0))
 
     def share_of_untried(cell, goal):
         observation = {"observation": np.array([cell]), "achieved_goal": np.array([cell]), "desired_goal": np.array([goal])}

@@ -70,6 +70,16 @@ def test_columns_of_floats_are_categories_if_they_and_all_goals_are_whole_number
     assert Categories.of_steps(spec, rows, np.zeros((3, 1))) == Categories()
 
 
+def test_where_the_ranges_of_a_space_are_far_too_wide_those_of_the_steps_count():
+    spec = task(whole(999, 3), whole(5, 1))
+    rows, goals = np.array([[0, 7, 2], [3, 7, 1], [2, 7, 3]]), np.array([[1], [2], [1]])
+    assert Categories.of_steps(spec, rows, goals).texts() == ("o0=0..3", "o2=1..3", "g0=0..5")
+    counted = np.array([[0, 0], [1, 980], [2, 999]])  # the second column would have 1,000 values
+    assert Categories.of_steps(task(whole(9_999, 2), whole(5, 1)), counted, goals).texts() == ("o0=0..2", "g0=0..5")
+    bits = task(whole(1, 600), whole(5, 1))
+    assert Categories.of_steps(bits, np.eye(3, 600, dtype=np.int64), goals).texts() == ("g0=0..5",)
+
+
 def test_more_pairs_than_one_hot_inputs_are_left_out():
     cells = Categories.of_spaces(task(whole(2, 9), whole(2, 9)))
     assert cells.pairs == ()  # 81 against 54

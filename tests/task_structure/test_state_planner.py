@@ -5,17 +5,19 @@ import pytest
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.records import Episode
-from hindsight_rl.task_structure.state_planner import LEAST_STEPS, NO_PATH, StatePlanner
+from hindsight_rl.task_structure.state_planner import LEAST_STEPS, StatePlanner
+from hindsight_rl.task_structure.tabular_model import NO_PATH
 
 SIZES, DISCOUNT = (3, 1, 2), 0.98  # room and cell, the cell as achieved goal, to the left and to the right
-CELLS = 9
+CELLS, TRAP = 9, 80
 
 
-def episode(room, rng, length=20):
-    """Walk at random through a corridor. The number of its room changes nothing."""
+def episode(room, rng, length=20, trap=TRAP):
+    """Walk at random through a corridor. In rooms from `trap` on, nothing leads out of the first cell."""
     action, cells = rng.integers(0, 2, length), [int(rng.integers(CELLS))]
     for each in action:
-        cells.append(int(np.clip(cells[-1] + 2 * each - 1, 0, CELLS - 1)))
+        step = 0 if room >= trap and cells[-1] == 0 else 2 * each - 1
+        cells.append(int(np.clip(cells[-1] + step, 0, CELLS - 1)))
     return episode_of(np.array([[room, cell] for cell in cells]), action)
 
 
@@ -61,9 +63,9 @@ def test_a_policy_gets_only_what_it_can_use(walked):
     plan = walked.plan()
     assert len(plan["visited_states"]) == len(plan["transitions"]) == 0
     assert len(plan["rule_nodes"]) > 0
-    policy = StatePlanner.restore(plan, SIZES)
+    policy = StatePlanner.from_plan(plan, SIZES)
     assert action(policy, 50, 2, 8) == 1
-    assert all(len(array) == 0 for array in StatePlanner(SIZES).plan().values())
+    assert all(len(array) == 0 for name, array in StatePlanner(SIZES).plan().items() if name != "state_columns")
 
 
 def test_it_gives_up_if_states_do_not_recur_and_nothing_predicts_them():
@@ -71,10 +73,38 @@ def test_it_gives_up_if_states_do_not_recur_and_nothing_predicts_them():
     for _ in range(LEAST_STEPS // 20):
         planner.add(episode_of(rng.integers(0, 1_000, (21, 2)), rng.integers(0, 2, 20)), 0)
     assert planner.visited.is_given_up
-    assert all(len(array) == 0 for array in planner.plan().values())
+    assert all(len(array) == 0 for name, array in planner.plan().items() if name != "state_columns")
     again = StatePlanner.restore(planner.arrays(), SIZES)
     again.add(episode(0, rng), 0)
     assert again.visited.is_given_up
+
+
+def test_a_needless_column_is_left_out_of_the_plan():
+    planner, rng = StatePlanner(SIZES), np.random.default_rng(0)
+    for room in range(100):
+        planner.add(episode(room, rng, trap=100), 0)
+    assert planner.columns == [1, 2]
+    assert planner.recurs
+    assert planner.visited.n_states == CELLS
+    assert planner.seen.n_states > 5 * CELLS
+    policy = StatePlanner.from_plan(planner.plan(), SIZES)
+    assert [action(each, 5_000, 2, 8) for each in (planner, policy)] == [1, 1]
+    again = StatePlanner.restore(planner.arrays(), SIZES)
+    for each in (planner, again):
+        each.add(episode(0, np.random.default_rng(1)), 0)
+    contents = [{name: array.tobytes() for name, array in each.arrays().items()} for each in (planner, again)]
+    assert contents[0] == contents[1]
+    for room in range(100, 200):  # in these it matters
+        planner.add(episode(room, rng, trap=100), 0)
+    assert planner.columns == [0, 1, 2]
+    assert planner.visited is planner.seen
+
+
+def test_numbers_that_are_not_whole_empty_it(walked):
+    planner, cells = StatePlanner.restore(walked.arrays(), SIZES), np.array([[0.5, 0.5], [1.0, 1.0]])
+    planner.add(episode_of(cells, np.array([1])), 0)
+    assert planner.seen.is_given_up
+    assert all(len(array) == 0 for name, array in planner.plan().items() if name != "state_columns")
 
 
 def test_bits_have_no_rules():
@@ -87,17 +117,23 @@ def test_bits_have_no_rules():
 
 def test_a_forged_plan_is_refused(walked):
     with pytest.raises(InputError, match="rule_ranges"):
-        StatePlanner.restore(walked.plan() | {"rule_ranges": np.zeros((3, 3), np.int32)}, SIZES)
+        StatePlanner.from_plan(walked.plan() | {"rule_ranges": np.zeros((3, 3), np.int32)}, SIZES)
+    unsorted, without_goal, unknown = ([1, 0, 2], [0, 1], [0, 1, 3])
+    forged = [*(np.array(columns, np.int32) for columns in (unsorted, without_goal, unknown)), np.array([1.0, 2.0])]
+    for columns in forged:
+        with pytest.raises(InputError, match="state_columns"):
+            StatePlanner.from_plan(walked.plan() | {"state_columns": columns}, SIZES)
 
 
 GRID, MOVES = 5, np.array([[0, 1], [0, -1], [1, 0], [-1, 0]])
 
 
 def walk(room, rng, length=40):
-    """Walk at random on a grid without obstacles. The number of its room changes nothing."""
+    """Walk at random on a grid without obstacles. In rooms from 45 on, nothing leads out of the last cell."""
     action, places = rng.integers(0, 4, length), [rng.integers(0, GRID, 2)]
     for each in action:
-        places.append(np.clip(places[-1] + MOVES[each], 0, GRID - 1))
+        is_trapped = room >= 45 and (places[-1] == GRID - 1).all()
+        places.append(places[-1] if is_trapped else np.clip(places[-1] + MOVES[each], 0, GRID - 1))
     places = np.array(places)
     observation = np.column_stack([np.full(len(places), room), places])
     return Episode(observation, places, np.zeros_like(places), action=action, reward=np.full(length, -1.0))
@@ -125,9 +161,9 @@ def test_what_the_rules_expect_to_change_nothing_is_not_counted():
     for room in range(60):
         planner.add(walk(room, rng), 0)
     planner.action(np.array([30, 0, 2]), np.array([0, 2]), np.array([4, 2]), DISCOUNT)
-    before = planner.reachable(np.array([30, 0, 2]), np.array([0, 2]), DISCOUNT).arrays()["transitions"]
+    before = planner.reachable(np.array([30, 0, 2, 0, 2], np.int32), DISCOUNT).arrays()["transitions"]
     planner.add_blocked(np.array([30, 0, 2]), np.array([0, 2]), 3)  # the edge of the grid
-    after = planner.reachable(np.array([30, 0, 2]), np.array([0, 2]), DISCOUNT).arrays()["transitions"]
+    after = planner.reachable(np.array([30, 0, 2, 0, 2], np.int32), DISCOUNT).arrays()["transitions"]
     assert np.array_equal(before, after)
     planner.add_blocked(np.array([30, 0, 2]), np.array([0, 2]), 2)
-    assert len(planner.reachable(np.array([30, 0, 2]), np.array([0, 2]), DISCOUNT).arrays()["transitions"]) > len(after)
+    assert len(planner.reachable(np.array([30, 0, 2, 0, 2], np.int32), DISCOUNT).arrays()["transitions"]) > len(after)

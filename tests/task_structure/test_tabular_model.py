@@ -7,24 +7,26 @@ from hypothesis import strategies as st
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.records import Episode
-from hindsight_rl.task_structure.state_planner import CONVERGED, NO_PATH, TabularModel
+from hindsight_rl.task_structure.tabular_model import CONVERGED, NO_PATH, TabularModel, states_of
 
 SIZES = (2, 1, 2)  # the cell as observation and as achieved goal, and two actions
 SLOW, FAST = [0, 0, 1, 1, 2, 2, 3, 3], [0, 1, 2, 3]
 DISCOUNT = 0.999
 
 
-def episode(cells, first_action=0, dtype=np.int64):
-    cells = np.array(cells, dtype)[:, None]
-    action = np.full(len(cells) - 1, first_action + 1)
-    return Episode(cells, cells, np.full_like(cells, 3), action=action, reward=np.full(len(action), -1.0))
+def walk(model, cells):
+    model.add(np.repeat(np.array(cells, np.int32)[:, None], 2, 1), np.ones(len(cells) - 1, np.int64))
 
 
 def corridor(*paths):
     model = TabularModel(*SIZES)
     for path in paths or (SLOW, FAST, FAST):
-        model.add(episode(path, first_action=5), first_action=5)
+        walk(model, path)
     return model
+
+
+def state(cell):
+    return np.array([cell, cell], np.int32)
 
 
 def test_the_value_is_minus_the_expected_steps_to_the_goal():
@@ -42,10 +44,10 @@ def test_an_action_that_was_never_tried_counts_as_a_success_while_exploring():
 
 def test_the_known_action_is_unknown_without_a_known_path():
     model = corridor()
-    value, action = model.known_action([0], [0], np.array([2]), DISCOUNT)
+    value, action = model.known_action(state(0), np.array([2]), DISCOUNT)
     assert (value > -1000, action) == (True, 1)
     for cell, goal in [(3, 2), (4, 2), (0, 4)]:
-        value, action = model.known_action([cell], [cell], np.array([goal]), DISCOUNT)
+        value, action = model.known_action(state(cell), np.array([goal]), DISCOUNT)
         assert (value, action) == (pytest.approx(-1000), NO_PATH)
 
 
@@ -86,9 +88,9 @@ def slow_values(transitions, goal, is_optimistic, discount=0.9, n_sweeps=20):
 def test_it_is_used_once_half_of_the_steps_lead_to_states_of_earlier_episodes():
     model = corridor(SLOW)
     assert (model.known_fraction, model.is_used) == (0.0, False)
-    model.add(episode(FAST), 0)
+    walk(model, FAST)
     assert (model.known_fraction, model.is_used) == (0.3, False)
-    model.add(episode(SLOW), 0)
+    walk(model, SLOW)
     assert (model.known_fraction, model.is_used) == (10 / 17, True)
 
 
@@ -97,7 +99,7 @@ def test_it_goes_on_from_its_arrays_to_the_same_bytes():
     arrays = model.arrays()
     again = TabularModel.restore(arrays["visited_states"], arrays["transitions"], SIZES, arrays["state_counts"])
     for each in (model, again):
-        each.add(episode([0, 2, 7, 9]), 0)
+        walk(each, [0, 2, 7, 9])
     assert {name: array.tobytes() for name, array in model.arrays().items()} == {
         name: array.tobytes() for name, array in again.arrays().items()
     }
@@ -105,13 +107,24 @@ def test_it_goes_on_from_its_arrays_to_the_same_bytes():
     assert again.is_used == model.is_used
 
 
-def test_numbers_that_are_not_whole_empty_it():
-    model = corridor()
-    model.add(episode([0.0, 0.5], dtype=np.float64), 0)
-    model.add(episode(FAST), 0)
-    assert model.is_given_up
-    assert not model.is_used
-    assert len(model.arrays()["visited_states"]) == len(model.arrays()["transitions"]) == 0
+def test_without_a_column_states_that_differ_in_it_alone_become_one():
+    model = TabularModel(3, 1, 2)
+    for count, path in enumerate(([0, 1, 2], [0, 1, 1])):  # the first column counts episodes
+        states = np.array([[count, cell, cell] for cell in path], np.int32)
+        model.add(states, np.ones(2, np.int64))
+    left = model.without_columns([1, 2])
+    arrays = left.arrays()
+    assert arrays["visited_states"].tolist() == [[0, 0], [1, 1], [2, 2]]
+    assert arrays["transitions"].tolist() == [[0, 1, 1, 2], [1, 1, 2, 1], [1, 1, 1, 1]]
+    assert (left.steps, left.known_steps) == (4, 1)  # three of four steps were the first to their states
+    assert model.without_columns([1, 2], known_steps=3).known_fraction == 0.75
+
+
+def test_states_of_an_episode_are_whole_numbers_or_none():
+    cells = np.array([[0.0], [2.0]])
+    episode = Episode(cells + 1, cells, cells, action=np.array([0]), reward=np.zeros(1))
+    assert states_of(episode).tolist() == [[1, 0], [3, 2]]
+    assert states_of(Episode(cells + 0.5, cells, cells, action=np.array([0]), reward=np.zeros(1))) is None
 
 
 @pytest.mark.parametrize(

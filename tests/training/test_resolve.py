@@ -418,7 +418,8 @@ def test_every_option_has_its_meaning_and_where_its_value_comes_from():
 
 
 CELLS = spaces.Box(0, 5, (2,), np.int64)
-GRID = GoalSpec.from_spaces(spaces.Dict(observation=CELLS, achieved_goal=CELLS, desired_goal=CELLS), spaces.Discrete(4), 40)
+GRID_SPACES = {"observation": CELLS, "achieved_goal": CELLS, "desired_goal": CELLS}
+GRID = GoalSpec.from_spaces(spaces.Dict(GRID_SPACES), spaces.Discrete(4), 40)
 
 
 def test_whole_numbers_are_categories_unless_there_is_no_structure():
@@ -428,6 +429,10 @@ def test_whole_numbers_are_categories_unless_there_is_no_structure():
     assert settings.agent_options.plan_states
     assert "follow rules" in settings.reasons["plan_states"]
     assert not resolve_settings(load_recipe("default"), GRID, None, {"plan_states": False}).agent_options.plan_states
+    wide = spaces.Dict({**GRID_SPACES, "observation": spaces.Box(0, 99_999, (2,), np.int64)})
+    assert resolve_settings(
+        load_recipe("default"), GoalSpec.from_spaces(wide, spaces.Discrete(4), 40), None, {}
+    ).agent_options.plan_states
     plain = resolve_settings(load_recipe("default"), GRID, None, {"structure": "none"})
     assert (plain.variant, plain.agent_options.categories, plain.source("relabel")) == ("none", (), "default")
     assert not plain.agent_options.plan_states

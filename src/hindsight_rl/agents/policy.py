@@ -12,8 +12,9 @@ from ..errors import GoalEnvError, InputError, OptionError
 from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
 from ..records import Array, ArraySpec, GoalSpec
 from ..records.exploration import GREEDY, Exploration
-from ..task_structure.state_planner import NO_PATH, StatePlanner
+from ..task_structure.state_planner import StatePlanner
 from ..task_structure.subgoals import TASK, Subgoals
+from ..task_structure.tabular_model import NO_PATH
 from ..task_structure.waypoints import GOAL, Waypoints
 from .forward import Architecture, encode, layer_norm
 from .layout import Layout
@@ -157,7 +158,8 @@ class PolicyWeights:
     flat: (n_weights,), read by `convolution_views` (with images) and `layer_views`.
     input_mean, input_scale: (input_size,) each; the network sees (x - mean) * scale.
     waypoints, next_waypoint: of `Waypoints`; empty without waypoints.
-    visited_states and all after it: the plan of a `StatePlanner`, int32; empty while it has none.
+    visited_states and all after it: the plan of a `StatePlanner`, int32; empty while it has none. state_columns: empty if
+        all columns are planned with.
     """
 
     flat: Array
@@ -170,6 +172,7 @@ class PolicyWeights:
     rule_nodes: Array = field(default_factory=lambda: np.zeros((0, 5), np.int32))
     rule_changes: Array = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     rule_ranges: Array = field(default_factory=lambda: np.zeros((0, 0), np.int32))
+    state_columns: Array = field(default_factory=lambda: np.zeros(0, np.int32))
 
     @property
     def has_plan(self) -> bool:
@@ -197,7 +200,7 @@ class Policy:
         self.spec.check(weights)
         self._waypoints = Waypoints(weights.waypoints, weights.next_waypoint) if self.spec.options.n_waypoints else None
         sizes = self.spec.planner_sizes
-        self.planner = StatePlanner.restore(vars(weights), sizes) if sizes and weights.has_plan else None
+        self.planner = StatePlanner.from_plan(vars(weights), sizes) if sizes and weights.has_plan else None
         self._convolutions, layers = self.spec.architecture.views(weights.flat)
         self._layers = [(weight[0].T, bias[0]) for weight, bias in layers]
         self._mean, self._scale = weights.input_mean, weights.input_scale

@@ -197,7 +197,7 @@ class Collector:
             return act
         if len(planner.rules.nodes) and (not planner.visited.n_states or rng.random() < SEEKING):
             return SeekingActor(planner, spec.options.discount, spec.task.action, rng)
-        return OptimisticActor(planner.visited, spec.options.discount, spec.task.action, rng)
+        return OptimisticActor(planner, spec.options.discount, spec.task.action, rng)
 
 
 @dataclass

@@ -9,7 +9,8 @@ import numpy as np
 from ..records import Array, ArraySpec
 from ..records.exploration import Probing
 from ..task_structure.affine import AffineColumns
-from ..task_structure.state_planner import StatePlanner, TabularModel
+from ..task_structure.state_planner import StatePlanner
+from ..task_structure.tabular_model import TabularModel
 from ..task_structure.waypoints import Waypoints
 
 # of the strongest effect of actions in a posture: what moves the tool less there is not used to steer it. Without this
@@ -129,13 +130,13 @@ class OptimisticActor:
     was never visited it acts at random.
     """
 
-    def __init__(self, model: TabularModel, discount: float, action: ArraySpec, rng: np.random.Generator) -> None:
-        self._model, self._discount, self._rng = model, discount, rng
+    def __init__(self, planner: StatePlanner, discount: float, action: ArraySpec, rng: np.random.Generator) -> None:
+        self._planner, self._model, self._discount, self._rng = planner, planner.visited, discount, rng
         self._first_action, self._dtype = int(action.low[0]), np.dtype(action.dtype)
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
-        state = self._model.find(observation["observation"], observation["achieved_goal"])
+        state = self._model.find(self._planner.state_of(observation["observation"], observation["achieved_goal"]))
         if state is None or self._rng.random() < RANDOM_ACTIONS:
             action = self._rng.integers(self._model.n_actions)
         else:
@@ -168,12 +169,12 @@ class SeekingActor:
         return np.asarray(action + self._first_action).astype(self._dtype)[()]
 
     def _planned(self, observation: Mapping[str, Array]) -> int:
-        state = observation["observation"], observation["achieved_goal"]
-        reachable = self._planner.reachable(*state, self._discount)
+        state = self._planner.state_of(observation["observation"], observation["achieved_goal"])
+        reachable = self._planner.reachable(state, self._discount)
         if reachable is not self._reachable:
             self._reachable = reachable
             self._seek(reachable, observation["desired_goal"])
-        number = reachable.find(*state)
+        number = reachable.find(state)
         assert number is not None, "the model begins here"
         is_there, before = bool(self._sought[number]), self._before
         self._has_arrived, self._before = is_there and not self._is_goal, number

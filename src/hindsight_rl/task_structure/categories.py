@@ -97,8 +97,8 @@ class Categories:
             return found
         observations = observations.reshape(len(observations), -1)
         return cls(
-            _seen(spec.observation, observations) if _is_open(spec.observation) else found.observation,
-            _seen(spec.goal, goals) if _is_open(spec.goal) else found.goal,
+            _seen(spec.observation, observations) if _is_vague(spec.observation) else found.observation,
+            _seen(spec.goal, goals) if _is_vague(spec.goal) else found.goal,
         )
 
     def without(self, observation: Sequence[int], goal: Sequence[int]) -> Categories:
@@ -148,6 +148,13 @@ def _is_open(array: ArraySpec) -> bool:
     return np.dtype(array.dtype).kind == "f" or not array.is_bounded
 
 
+def _is_vague(array: ArraySpec) -> bool:
+    """Return whether the steps must show the range of the columns: the space leaves it open, or is far too wide."""
+    low, high = array.bounds()
+    is_wide = len(array.shape) == 1 and not is_choice(array) and float((high - low + 1).sum()) > MOST_FOUND
+    return _is_open(array) or is_wide
+
+
 def _of_space(array: ArraySpec) -> tuple[Column, ...]:
     low, high = (bound.ravel() for bound in array.bounds())
     return () if _is_open(array) or is_choice(array) else _columns(low, high)
@@ -159,9 +166,12 @@ def _seen(array: ArraySpec, values: Array) -> tuple[Column, ...]:
     low, high = values.min(0), values.max(0)
     lower, upper = (bound.ravel() for bound in array.bounds())
     is_known = np.isfinite(lower) & np.isfinite(upper) & (lower == np.round(lower)) & (upper == np.round(upper))
-    is_known &= upper - lower < MOST_FOUND
-    varies = is_whole & (high > low)
-    return _columns(np.where(is_known, lower, low)[varies], np.where(is_known, upper, high)[varies], np.flatnonzero(varies))
+    is_known &= (upper - lower + 1)[is_known].sum() <= MOST_FOUND
+    varies = np.flatnonzero(is_whole & (high > low))
+    low, high = np.where(is_known, lower, low), np.where(is_known, upper, high)
+    narrow = varies[np.argsort((high - low)[varies], kind="stable")]  # a count of the steps is left out first
+    kept = np.sort(narrow[np.cumsum((high - low + 1)[narrow]) <= MOST_FOUND])
+    return _columns(low[kept], high[kept], kept)
 
 
 def _columns(low: Array, high: Array, indices: Array | None = None) -> tuple[Column, ...]:
