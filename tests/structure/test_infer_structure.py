@@ -393,7 +393,7 @@ def test_a_mirror_is_not_used_while_an_action_may_have_either_sign(inferred):
     assert undecided.is_close
     assert undecided.is_uncertain
     assert not undecided.holds
-    assert undecided.reason().endswith("; with the other sign of action 2 the error is about the same")
+    assert undecided.reason().endswith("; with another sign or order of action 2 the error is about the same")
     assert replace(undecided, is_known=True).holds
 
 

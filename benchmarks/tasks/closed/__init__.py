@@ -9,11 +9,10 @@ from .eighth import TASKS as EIGHTH
 from .fourth import TASKS as FOURTH
 from .ninth import TASKS as NINTH
 from .seventh import TASKS as SEVENTH
-from .tenth import TASKS as TENTH
 from .third import TASKS as THIRD
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
 _MODULES = (obstacles, fragile, push, pull, grasp, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
 _FIRST = tuple(task for module in _MODULES for task in module.TASKS)
-TASKS: tuple[Task, ...] = (*_FIRST, *THIRD, *FOURTH, *WORKSHOP, *VEHICLES, *SEVENTH, *EIGHTH, *NINTH, *TENTH)
+TASKS: tuple[Task, ...] = (*_FIRST, *THIRD, *FOURTH, *WORKSHOP, *VEHICLES, *SEVENTH, *EIGHTH, *NINTH)

@@ -2,12 +2,14 @@
 
 from ..task import Task
 from . import (
+    aisles,
     angles,
     fragile,
     grasp,
     grids,
     hit,
     later,
+    machines,
     other_rewards,
     plants,
     poses,
@@ -19,6 +21,6 @@ from . import (
     walls,
 )
 
-_PHYSICS = (walls, fragile, push, pull, grasp, rolling, several, hit, later, angles, poses, other_rewards, plants)
-_PUZZLES = (grids, puzzles)
+_PHYSICS = (walls, fragile, push, pull, grasp, rolling, several, hit, later, angles, poses, other_rewards, plants, machines)
+_PUZZLES = (grids, puzzles, aisles)
 TASKS: tuple[Task, ...] = tuple(task for file in (*_PHYSICS, *_PUZZLES) for task in file.TASKS)

@@ -19,7 +19,7 @@ from .columns import Units
 from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .drift import find_drift
-from .model import informative_steps, mean_and_error
+from .model import Difference, informative_steps, mean_and_error
 from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations, lie_on_one_side, rounded
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
 
@@ -50,8 +50,10 @@ class AxisSymmetries:
         self._centre = centre_of(known, rounded(self._start[list(contact.tool)], steps.goal_std))
         at = controlled.at(contact.axes)
         effect, by_posture = controlled.effect[:, at], controlled.by_posture[:, :, at]
-        # (action size, axes); that of an action along a direction that turns with the tool is small beside its changes
-        self._effect = effect / np.maximum(np.abs([effect, *by_posture]).max(), TINY)
+        # of an action along a direction that turns with the tool, the mean effect is small beside its deviations
+        deviations = np.tensordot(controlled.posture.of(steps.observation), by_posture, 1).std(0)
+        turns = np.abs(effect).max(1) < MOSTLY * deviations.max(1)
+        self._effect = np.where(turns[:, None], 0.0, effect / np.maximum(np.abs(effect).max(), TINY))  # (action size, axes)
         self._picked = informative_steps(steps, is_at_task(steps, contact))
         self._test = self._new_test()
         self._std = np.maximum(steps.observation.std(0), ROUNDED)
@@ -179,19 +181,39 @@ class AxisSymmetries:
     def _candidate(self, name: str, goal: AffineMap, axes: tuple[int, ...], objects: tuple[int, ...]) -> Candidate:
         """Return the symmetry that changes goals so, with what follows for actions and columns.
 
+        Two actions without an axis are exchanged if steps are predicted better then, as those of a left and a right wheel.
+        """
+        hand = self._actions_of_hand
+        found = [self._with_signs(goal, self._actions(goal))]
+        if len(hand) == 2:
+            exchanged = self._actions(goal)
+            _swap(exchanged, hand[0], hand[1], 1.0, 1.0)
+            found.append(self._with_signs(goal, exchanged))
+        (best, undecided), *others = sorted(found, key=lambda each: float(self._test.losses(each[0]).mean()))
+        if not all(self._growth(best, other).is_above(0.0, 1) for other, _ in others):
+            undecided = hand
+        return Candidate(name, best, axes, objects, tuple(undecided))
+
+    def _with_signs(self, goal: AffineMap, action: AffineMap) -> tuple[Symmetry, list[int]]:
+        """Return the symmetry, and the actions whose signs are undecided.
+
         An action of a hand changes its sign if steps are predicted better then: a mirrored paddle turns the other way.
         """
-        best, undecided = self._with_actions(goal, self._actions(goal)), []
+        best, undecided = self._with_actions(goal, action), []
         for k in self._actions_of_hand:
-            action = replace(best.action, factor=best.action.factor.copy())
-            action.factor[k] *= -1
-            other = self._with_actions(goal, action)
-            growth = mean_and_error(self._test.losses(other) - self._test.losses(best))
+            turned = replace(best.action, factor=best.action.factor.copy())
+            turned.factor[k] *= -1
+            other = self._with_actions(goal, turned)
+            growth = self._growth(best, other)
             if growth.mean < 0:
                 best = other
             if not (growth.is_above(0.0, 1) or growth.is_below(0.0, 1)):
                 undecided.append(k)
-        return Candidate(name, best, axes, objects, tuple(undecided))
+        return best, undecided
+
+    def _growth(self, one: Symmetry, other: Symmetry) -> Difference:
+        """Return how much larger the squared error of each episode is with another symmetry."""
+        return mean_and_error(self._test.losses(other) - self._test.losses(one))
 
     def _with_actions(self, goal: AffineMap, action: AffineMap) -> Symmetry:
         """Return the symmetry that changes goals and actions so, with what follows for columns.
@@ -207,17 +229,31 @@ class AxisSymmetries:
         pairs = self._pairs(transformed)
         for pair in pairs:
             self._set_pair(symmetry, *pair)
-        least = self._test.losses(symmetry).mean()
-        for i, j, sign, back in pairs:
-            if abs(self._profiles[i] @ transformed[j]) < LITTLE:  # both signs fit: that with better predictions is taken
-                self._set_pair(symmetry, i, j, -sign, -back)
-                loss = self._test.losses(symmetry).mean()
-                if loss < least:
-                    least = loss
-                else:
-                    self._set_pair(symmetry, i, j, sign, back)
+        self._choose_signs(
+            symmetry, [pair for pair in pairs if abs(self._profiles[pair[0]] @ transformed[pair[1]]) < LITTLE]
+        )
         self._turn_over(symmetry)
         return symmetry
+
+    def _choose_signs(self, symmetry: Symmetry, unclear: Sequence[Pair]) -> None:
+        """Of columns that fit with either sign, take that with which steps are predicted better.
+
+        First come those whose other sign alone is best: of a heading's cosine it may seem better if the sine is wrong.
+        """
+        usual = self._test.losses(symmetry).mean()
+        loss = {pair: self._loss_with_other_sign(symmetry, pair) for pair in unclear}
+        for i, j, sign, back in sorted(unclear, key=lambda pair: loss[pair]):
+            other = self._loss_with_other_sign(symmetry, (i, j, sign, back))
+            if other < usual:
+                usual = other
+                self._set_pair(symmetry, i, j, -sign, -back)
+
+    def _loss_with_other_sign(self, symmetry: Symmetry, pair: Pair) -> float:
+        i, j, sign, back = pair
+        self._set_pair(symmetry, i, j, -sign, -back)
+        loss = float(self._test.losses(symmetry).mean())
+        self._set_pair(symmetry, i, j, sign, back)
+        return loss
 
     def _turn_over(self, symmetry: Symmetry) -> None:
         """Let columns that refute it alone by staying as they are change their sign, if they do not refute it then."""

@@ -9,8 +9,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, GoalTask, Seen, shortest_path, unit
 from ..task import Observation, Task
+from .base import Array, GoalTask, Seen, shortest_path, unit
 
 State = tuple[int, ...]
 
@@ -350,8 +350,8 @@ def open_gate(observation: Observation) -> Array:
 
 
 TASKS = (
-    Task("AisleCarts-v0", "several-bodies", "closed", AisleCarts, 60, aisle_script),
-    Task("CanalLocks-v0", "discrete", "closed", CanalLocks, 70, canal_script),
-    Task("EggCarry-v0", "fragile", "closed", EggCarry, 60, lambda: carry_egg),
-    Task("LatchGate-v0", "pull", "closed", LatchGate, 60, lambda: open_gate),
+    Task("AisleCarts-v0", "several-bodies", "open", AisleCarts, 60, aisle_script),
+    Task("CanalLocks-v0", "discrete", "open", CanalLocks, 70, canal_script),
+    Task("EggCarry-v0", "fragile", "open", EggCarry, 60, lambda: carry_egg),
+    Task("LatchGate-v0", "pull", "open", LatchGate, 60, lambda: open_gate),
 )
