@@ -73,6 +73,31 @@ def test_the_gap_to_an_object_is_no_position_though_the_object_starts_where_it_a
     assert find_positions(Steps.from_episodes(episodes), [0, 1]) == [order.index(0)]
 
 
+def test_of_two_columns_neither_is_taken_for_the_gap_if_the_object_never_moves_in_their_direction():
+    """Columns: the tool and the gap along one axis, the object, which moves along another axis only, as its last column."""
+    rng = np.random.default_rng(0)
+    episodes = []
+    for _ in range(6):
+        actions = rng.uniform(-1, 1, (30, 1))
+        tool = rng.uniform(-1, 1) + np.append(0, 0.1 * actions.cumsum()) + rng.normal(size=31) * 0.01
+        along, x = np.append(0, (np.arange(30) % 10 == 9) * rng.normal(size=30)).cumsum(), np.full(31, rng.uniform(-1, 1))
+        goal = np.tile(rng.uniform(-1, 1, 2), (31, 1))
+        seen = np.stack([tool, x - tool, x, along], 1)
+        episodes.append(Episode(seen, np.stack([x, along], 1), goal, actions, np.zeros(30)))
+    assert set(find_positions(Steps.from_episodes(episodes), [0, 1])) == {0, 1}
+
+
+def test_no_tool_has_a_position_and_the_gap_to_the_object_beside_it():
+    rng = np.random.default_rng(0)
+    tool, puck = rng.uniform(-1, 1, (20, 3)), np.zeros((20, 2))
+    steps, onsets = steps_of(tool, puck, np.ones((20, 2)), np.arange(20)), np.arange(20)
+    assert {frozenset(chosen) for _, chosen in _rank_tools(steps, onsets, [0, 1, 2])} == {
+        frozenset(pair) for pair in ((0, 1), (0, 2), (1, 2))
+    }
+    apart = _rank_tools(steps, onsets, [0, 1, 2], gap_pairs=[[0, 2], [1, 7]])
+    assert {frozenset(chosen) for _, chosen in apart} == {frozenset(pair) for pair in ((0, 1), (1, 2))}
+
+
 class Gripped(Pusher):
     """The tool takes the object along, in a third of the episodes."""
 

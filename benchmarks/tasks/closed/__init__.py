@@ -6,6 +6,7 @@ A closed task that was looked at becomes open and is replaced.
 from ..task import Task
 from . import angles, bodies, discrete, fragile, grasp, hit, later, objects, obstacles, plants, pull, push, rewards, units
 from .eighth import TASKS as EIGHTH
+from .eleventh import TASKS as ELEVENTH
 from .fourth import TASKS as FOURTH
 from .ninth import TASKS as NINTH
 from .seventh import TASKS as SEVENTH
@@ -15,4 +16,4 @@ from .workshop import TASKS as WORKSHOP
 
 _MODULES = (obstacles, fragile, push, pull, grasp, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
 _FIRST = tuple(task for module in _MODULES for task in module.TASKS)
-TASKS: tuple[Task, ...] = (*_FIRST, *THIRD, *FOURTH, *WORKSHOP, *VEHICLES, *SEVENTH, *EIGHTH, *NINTH)
+TASKS: tuple[Task, ...] = (*_FIRST, *THIRD, *FOURTH, *WORKSHOP, *VEHICLES, *SEVENTH, *EIGHTH, *NINTH, *ELEVENTH)

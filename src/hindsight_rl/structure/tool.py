@@ -29,8 +29,8 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
     is_position = steps.goal_size <= max(POSITION_SIZES)  # objects that only moved together so far have more dimensions
     if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return None
-    positions = find_positions(steps, [column for column in controlled.columns if units.is_known[column]])
-    return _certain(_rank_tools(steps, onsets, positions))
+    columns = [column for column in controlled.columns if units.is_known[column]]
+    return _certain(_rank_tools(steps, onsets, find_positions(steps, columns), _gap_pairs(steps, columns)))
 
 
 def guess_tools(
@@ -85,26 +85,38 @@ def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
     return [c for c, ratio, is_gap in zip(at, change, may_be_gap, strict=True) if ratio <= MOSTLY and not is_gap]
 
 
+def _gap_pairs(steps: Steps, columns: Sequence[int]) -> list[list[int]]:
+    """Return pairs of the columns, that actions move, whose sum or difference is a third one, which they do not move.
+
+    One of both is the gap to the object.
+    """
+    triples = [(each.column, each.left, each.right) for each in find_differences(steps)]
+    return [pair for triple in triples if len(pair := [c for c in triple if c in columns]) == 2]
+
+
 def _find_gaps(steps: Steps, columns: Sequence[int]) -> list[int]:
     """Return which of the columns, that actions move, are gaps to the object, if the object moves in some steps.
 
-    Of two columns whose sum or difference is a third one, which actions do not move, one is the gap: how actions move the
-    columns while the object rests predicts its change worse while the object moves.
+    How actions move the columns while the object rests predicts the change of a gap worse while the object moves.
     """
-    is_pushed = is_moving(steps)
-    triples = [(each.column, each.left, each.right) for each in find_differences(steps)]
-    pairs = [pair for triple in triples if len(pair := [c for c in triple if c in columns]) == 2]
+    is_pushed, pairs = is_moving(steps), _gap_pairs(steps, columns)
     if not pairs or not is_pushed.any() or is_pushed.all():
         return []
     actions = np.column_stack([steps.action, steps.previous_action])
     weights, own = regress(actions[~is_pushed], steps.change[~is_pushed], steps.observation[~is_pushed])
     error = steps.change - actions @ weights[:-1] - weights[-1] - own * steps.observation
-    size = np.square(error[is_pushed]).mean(0)
-    return [max(pair, key=lambda c: float(size[c])) for pair in pairs]
+    moving, resting = (np.square(error[rows]).mean(0) for rows in (is_pushed, ~is_pushed))
+    growth = moving / np.maximum(resting, ROUNDED**2)
+    likely = [max(pair, key=lambda c: float(growth[c])) for pair in pairs]
+    return [column for column in likely if MOSTLY * growth[column] > 1]
 
 
-def _rank_tools(steps: Steps, onsets: Array, positions: Sequence[int]) -> list[tuple[float, tuple[int, ...]]]:
+def _rank_tools(
+    steps: Steps, onsets: Array, positions: Sequence[int], gap_pairs: Sequence[Sequence[int]] = ()
+) -> list[tuple[float, tuple[int, ...]]]:
     """Return choices of a column for each dimension of the goal, and the logarithm of their likelihood, the highest first.
+
+    gap_pairs: of two columns one is a gap, so no tool has both.
 
     While the object rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these
     steps. If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most
@@ -114,9 +126,9 @@ def _rank_tools(steps: Steps, onsets: Array, positions: Sequence[int]) -> list[t
     gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), ROUNDED**2), axis=0).T
     at_rest = np.flatnonzero(is_at_rest(steps))
-    ranked = []
+    ranked, apart = [], [{positions.index(c) for c in pair if c in positions} for pair in gap_pairs]
     for chosen in product(*near[:, :CANDIDATES].tolist()):
-        if len(set(chosen)) == len(chosen):
+        if len(set(chosen)) == len(chosen) and not any(len(pair) > 1 and pair <= set(chosen) for pair in apart):
             square = gap[:, chosen, range(len(chosen))].sum(1)
             n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
             likelihood = -len(onsets) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
