@@ -117,7 +117,6 @@ def test_without_a_column_states_that_differ_in_it_alone_become_one():
     assert arrays["visited_states"].tolist() == [[0, 0], [1, 1], [2, 2]]
     assert arrays["transitions"].tolist() == [[0, 1, 1, 2], [1, 1, 2, 1], [1, 1, 1, 1]]
     assert (left.steps, left.known_steps) == (4, 1)  # three of four steps were the first to their states
-    assert model.without_columns([1, 2], known_steps=3).known_fraction == 0.75
 
 
 def test_states_of_an_episode_are_whole_numbers_or_none():

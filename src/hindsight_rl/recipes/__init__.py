@@ -152,7 +152,8 @@ def fit_discrete(spec: GoalSpec, categories: Sequence[str]) -> Iterator[Choice]:
         yield Choice("categories", tuple(categories), "these columns hold whole numbers of small range")
     if is_choice(spec.goal) or any(text.startswith("g") for text in categories):
         yield Choice("relabel", OTHER_GOALS, "goals are categories, bits or indices")
-        is_whole = is_choice(spec.observation) or np.dtype(spec.observation.dtype).kind in "iu"
+        seen = spec.observation
+        is_whole = is_choice(seen) or (np.dtype(seen.dtype).kind in "iu" and len(seen.shape) == 1)
         if spec.action.n_values and (is_whole or any(text.startswith("o") for text in categories)):
             yield Choice(
                 "plan_states", True, "states and goals are categories, bits or indices, which may recur or follow rules"

@@ -8,7 +8,7 @@ a failure, which leaves only paths that were made. Frequencies serve noisy tasks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from .tabular_model import CONVERGED, OFTEN, VISITED, TabularModel, states_of
 from .waypoints import is_planning_due
 
 RULES = ("rule_nodes", "rule_changes", "rule_ranges")
-KEPT_COLUMNS, COUNTS = "state_columns", "planner_counts"
+SEEN = ("seen_states", "seen_transitions", "seen_counts")  # as VISITED, with all columns; empty if all are planned with
+KEPT_COLUMNS, COUNTS = "state_columns", "prediction_counts"
 MOST_PLANNED = 20_000  # visited states; with more, value iteration takes longer than the updates of an episode
 LEAST_STEPS, RARELY = 2_000, 0.2  # after so many steps, with fewer known states than this fraction, and no rules: give up
 FIRST_RULES = 250  # steps
@@ -51,15 +52,11 @@ class StatePlanner:
     def restore(cls, arrays: Mapping[str, Array], sizes: tuple[int, int, int]) -> StatePlanner:
         """Return the planner whose `arrays` these are. Raises InputError if they are not valid."""
         planner = cls(sizes)
-        states, transitions, counts = (arrays[name] for name in VISITED)
-        planner.seen = planner.visited = TabularModel.restore(states, transitions, sizes, counts)
         planner._restore_columns_and_rules(arrays)
-        counts = arrays[COUNTS]
-        if counts.shape != (3,) or counts.dtype != np.int64 or counts.min() < 0:
-            raise InputError(f"Expected 3 counts, int64, for `{COUNTS}`, got {counts}.")
-        planner._right, planner._predicted, known_steps = counts.tolist()
+        planner.seen = planner.visited = _restored(arrays, VISITED, planner.planned_sizes)
         if len(planner.columns) < sizes[0]:
-            planner.visited = planner.seen.without_columns(planner.columns, known_steps)
+            planner.seen = _restored(arrays, SEEN, sizes)
+        planner._right, planner._predicted = map(int, arrays[COUNTS])
         return planner
 
     @classmethod
@@ -91,8 +88,10 @@ class StatePlanner:
 
     def arrays(self) -> dict[str, Array]:
         """Return copies of everything that the planner holds."""
-        counts = np.array([self._right, self._predicted, self.visited.known_steps], np.int64)
-        return {**self.seen.arrays(), **self._columns_and_rules(), COUNTS: counts}
+        seen = TabularModel(*self.sizes) if self.seen is self.visited else self.seen
+        of_seen = dict(zip(SEEN, seen.arrays().values(), strict=True))
+        counts = np.array([self._right, self._predicted], np.int64)
+        return {**self.visited.arrays(), **of_seen, **self._columns_and_rules(), COUNTS: counts}
 
     def _columns_and_rules(self) -> dict[str, Array]:
         rules = self.rules.nodes, self.rules.changes, np.stack([self.rules.lowest, self.rules.highest])
@@ -213,3 +212,8 @@ class StatePlanner:
         if (self.rules.predict(state[None], np.array([action])) != state).any():  # else, as at a goal, nothing is new
             self._reachable.count(number, action, number)
             self._has_blocked = True
+
+
+def _restored(arrays: Mapping[str, Array], names: Sequence[str], sizes: tuple[int, int, int]) -> TabularModel:
+    states, transitions, counts = (arrays[name] for name in names)
+    return TabularModel.restore(states, transitions, sizes, counts)

@@ -138,10 +138,10 @@ class TabularModel:
         """Return the number of a state, (n_columns,) int32, None if it was never visited."""
         return self._index.get(state.tobytes())
 
-    def without_columns(self, kept: Sequence[int], known_steps: int | None = None) -> TabularModel:
+    def without_columns(self, kept: Sequence[int]) -> TabularModel:
         """Return the model of states that have only some of the columns, ascending, the achieved goal among them.
 
-        known_steps: those to known states; None: all but the first one to each state.
+        A step counts as one to a known state unless it was the first to it.
         """
         of_state = self._states[: len(self._index), list(kept)]
         model = TabularModel(len(kept), self._n_goal_columns, self.n_actions)
@@ -150,8 +150,7 @@ class TabularModel:
             edge = int(number[state]), action, int(number[following])
             model._add_transition(edge)
             model._transitions[model._edges[edge], 3] += count - 1
-        model.steps = self.steps
-        model.known_steps = max(0, self.steps - model.n_states) if known_steps is None else known_steps
+        model.steps, model.known_steps = self.steps, max(0, self.steps - model.n_states)
         return model
 
     def known_action(self, state: Array, goal: Array, discount: float) -> tuple[float, int]:
