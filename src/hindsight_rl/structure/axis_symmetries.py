@@ -67,10 +67,15 @@ class AxisSymmetries:
         moved = np.abs(self._steps.displacement).mean(0).reshape(-1, self._n_axes).mean(0)
         axes = [k for k in range(self._n_axes) if moved[k] >= LITTLE * moved.max() and self._goals_lie_around(k)]
         turned = [] if self._actions_of_hand else list(combinations(axes, 2))  # a hand opens along one axis
-        exchanged = [(k, k + 1) for k in range(len(self._centre) // self._n_axes - 1)]
-        proposals: list[Proposal] = [(f"mirror of axis {k}", self._mirror(k), (k,), ()) for k in axes]
-        proposals += [(f"quarter turn of axes {k} and {m}", self._quarter_turn(k, m), (k, m), ()) for k, m in turned]
-        proposals += [(f"exchange of objects {k + 1} and {m + 1}", self._exchange(k, m), (), (k, m)) for k, m in exchanged]
+        size, n = len(self._centre), self._n_axes
+        exchanged = [(k, k + 1) for k in range(size // n - 1)]
+        proposals: list[Proposal] = [(f"mirror of axis {k}", mirror(self._centre, n, k), (k,), ()) for k in axes]
+        proposals += [
+            (f"quarter turn of axes {k} and {m}", quarter_turn(self._centre, n, k, m), (k, m), ()) for k, m in turned
+        ]
+        proposals += [
+            (f"exchange of objects {k + 1} and {m + 1}", exchange(size, n, k, m), (), (k, m)) for k, m in exchanged
+        ]
         self._keep_partners([goal for _, goal, *_ in proposals])
         candidates = [self._candidate(*proposal) for proposal in proposals]
         of_axes, of_objects = ([each for each in candidates if bool(each.objects) == is_exchange] for is_exchange in (0, 1))
@@ -150,26 +155,6 @@ class AxisSymmetries:
         """Return the factor with which a column takes the place of another one: where units are known, they are equal."""
         has_known_units = self._units.is_known[[one, other]].all()
         return 1.0 if one == other or has_known_units else float(self._std[one] / self._std[other])
-
-    def _mirror(self, axis: int) -> AffineMap:
-        goal = AffineMap.identity(len(self._centre))
-        goal.factor[axis :: self._n_axes], goal.offset[axis :: self._n_axes] = -1.0, 2 * self._centre[axis]
-        return goal
-
-    def _quarter_turn(self, axis: int, other: int) -> AffineMap:
-        """x -> -y, y -> x about the centre."""
-        goal = AffineMap.identity(len(self._centre))
-        x, y = (slice(k, None, self._n_axes) for k in (axis, other))
-        goal.source[x], goal.source[y], goal.factor[x] = goal.source[y].copy(), goal.source[x].copy(), -1.0
-        goal.offset[x] = self._centre[axis] + self._centre[other]
-        goal.offset[y] = self._centre[other] - self._centre[axis]
-        return goal
-
-    def _exchange(self, one: int, other: int) -> AffineMap:
-        goal = AffineMap.identity(len(self._centre))
-        dimensions = goal.source.reshape(-1, self._n_axes)
-        dimensions[[one, other]] = dimensions[[other, one]]
-        return goal
 
     def _actions(self, goal: AffineMap) -> AffineMap:
         """Return how actions change with the goals: as what they move does."""
@@ -283,6 +268,31 @@ class AxisSymmetries:
         _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
         if one == other:
             symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
+
+
+def mirror(centre: Array, n_axes: int, axis: int) -> AffineMap:
+    """Return how goals change in a mirror of one of the axes that each object has. centre: of the goal, (g,)."""
+    goal = AffineMap.identity(len(centre))
+    goal.factor[axis::n_axes], goal.offset[axis::n_axes] = -1.0, 2 * centre[axis]
+    return goal
+
+
+def quarter_turn(centre: Array, n_axes: int, axis: int, other: int) -> AffineMap:
+    """x -> -y, y -> x about the centre."""
+    goal = AffineMap.identity(len(centre))
+    x, y = (slice(k, None, n_axes) for k in (axis, other))
+    goal.source[x], goal.source[y], goal.factor[x] = goal.source[y].copy(), goal.source[x].copy(), -1.0
+    goal.offset[x] = centre[axis] + centre[other]
+    goal.offset[y] = centre[other] - centre[axis]
+    return goal
+
+
+def exchange(size: int, n_axes: int, one: int, other: int) -> AffineMap:
+    """Return how goals of this size change if two objects take each other's places."""
+    goal = AffineMap.identity(size)
+    dimensions = goal.source.reshape(-1, n_axes)
+    dimensions[[one, other]] = dimensions[[other, one]]
+    return goal
 
 
 def values_overlap(mean: Array, std: Array, ratio: Array) -> Array:
