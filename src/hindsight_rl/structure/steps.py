@@ -115,10 +115,10 @@ class Steps:
         """The number of dimensions of a goal."""
         return int(self.achieved_goal.shape[1])
 
-    @property
+    @cached_property
     def change(self) -> Array:
-        """How each observation column changes in each step, (N, columns)."""
-        return self.next_observation - self.observation
+        """How each observation column changes in each step, (N, columns). Angles that jump to -pi hardly do."""
+        return without_jumps(self.next_observation - self.observation, self.observation)
 
     @cached_property
     def displacement(self) -> Array:
@@ -162,6 +162,22 @@ class Steps:
     def starts_episode(self) -> Array:
         """Whether each transition is the first of its episode, (N,) bool."""
         return np.append(True, np.diff(self.episode) != 0)
+
+
+def without_jumps(change: Array, observation: Array) -> Array:
+    """Return changes (N, columns) without the jumps of angles, which are what is left beside the range of the column.
+
+    A column is an angle if it is often in the middle of its range, usually changes a little, and jumps by nearly its whole
+    range: what is left is little, too. A flag jumps, too, but it is never in the middle.
+    """
+    size, low, extent = np.abs(change), observation.min(0), np.ptp(observation, axis=0)
+    jumps = size > MOSTLY * extent
+    usual = np.where(jumps, 0.0, size)
+    left = np.where(jumps, np.abs(size - extent), 0.0)
+    goes_on = (np.median(usual, axis=0) > 0) & (np.maximum(usual, left).max(0) < LITTLE * extent)
+    is_between = np.abs(observation - low - extent / 2) < MOSTLY * extent / 2
+    is_angle = goes_on & (is_between.mean(0) > LITTLE)
+    return np.asarray(np.where(jumps & is_angle, change - np.sign(change) * extent, change))
 
 
 def measure_noise(steps: Steps) -> Array | None:

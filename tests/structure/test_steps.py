@@ -1,0 +1,28 @@
+"""How columns change in a step."""
+
+import numpy as np
+import pytest
+
+from hindsight_rl.structure.steps import without_jumps
+
+
+def changes(values):
+    """values: of one column, one after another."""
+    column = np.array(values, float)[:, None]
+    return without_jumps(np.diff(column, axis=0), column[:-1])[:, 0]
+
+
+def test_an_angle_that_jumps_by_its_range_goes_on():
+    degrees = np.arange(0, 1_000, 25) % 360
+    assert np.diff(degrees).min() == -335
+    assert changes(degrees) == pytest.approx(25, abs=15)  # what is left beside the range that was seen, 0 to 350
+    assert np.abs(changes(np.append(degrees, degrees[-1] - 180)))[-1] == 180  # half a turn in one step is none of these
+
+
+def test_a_flag_and_a_speed_that_turns_back_change_as_they_do():
+    flag = np.repeat([0, 1, 0], [20, 5, 20])
+    assert (changes(flag) == np.diff(flag)).all()
+    noisy = flag + np.random.default_rng(0).normal(size=45) * 0.02
+    assert changes(noisy) == pytest.approx(np.diff(noisy))
+    speed = np.concatenate([np.linspace(0, 1, 20), np.linspace(0.2, -1, 20)])  # it loses most of it at once
+    assert changes(speed) == pytest.approx(np.diff(speed))
