@@ -74,8 +74,12 @@ def infer_structure(
     units = find_units(steps)
     steps, random_steps = (units.apply(each) for each in (steps, replace(random_steps, noise=noise)))
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
-    parts = find_parts(steps, random_steps, lambda dimensions: errors_add_up(compute_reward, episodes, dimensions))
-    controlled, sequence, guesses = _look_for_contact(steps, random_steps, parts, copies, units)
+    controlled = find_controlled_columns(random_steps)
+    is_driven = np.array([column is None or column in controlled.columns for column in copies.columns])
+    parts = find_parts(
+        steps, random_steps, lambda dimensions: errors_add_up(compute_reward, episodes, dimensions), is_driven
+    )
+    sequence, guesses = _look_for_contact(steps, parts, copies, controlled, units)
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden)
     has_mirrors = not parts.has_object and copies.is_complete
     # where rewards have two values; of others it is not known which are those of successes
@@ -102,14 +106,13 @@ def infer_structure(
 
 
 def _look_for_contact(
-    steps: Steps, random_steps: Steps, parts: Parts, copies: GoalCopies, units: Units
-) -> tuple[ControlledColumns, ObjectSequence | None, tuple[tuple[int, ...], ...]]:
-    """Return what actions move, what touches the objects, and without that columns that may be the tool."""
-    controlled = find_controlled_columns(random_steps)
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
+) -> tuple[ObjectSequence | None, tuple[tuple[int, ...], ...]]:
+    """Return what touches the objects, and without that columns that may be the tool."""
     if not parts.has_positions or not copies.is_complete:
-        return controlled, None, ()
+        return None, ()
     sequence = find_sequence(steps, parts, copies, controlled, units)
-    return controlled, sequence, () if sequence else guess_tools(steps, parts, copies, controlled, units)
+    return sequence, () if sequence else guess_tools(steps, parts, copies, controlled, units)
 
 
 def _with_probing(
