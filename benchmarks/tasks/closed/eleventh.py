@@ -1,4 +1,4 @@
-"""A hotel robot, an arm with a scoop, two robots at a heavy stone, a shunting yard, and a bottle that can fall."""
+"""An arm with a scoop, two robots at a heavy stone, a shunting yard, and a bottle that can fall."""
 
 from __future__ import annotations
 
@@ -17,86 +17,6 @@ GOALS = ("achieved_goal", "desired_goal")
 def wrapped(angle: float) -> float:
     """Return an angle between -pi and pi."""
     return (angle + pi) % (2 * pi) - pi
-
-
-class HotelRobot(GoalTask):
-    """A round robot drives from a room of a hotel to another one, or into the corridor. Lengths are in metres.
-
-    Two rooms lie on either side of a corridor along x, each with a door to it. Actions are the wished speed, negative to go
-    back, and the wished turn, to the left above 0. The robot slides along walls.
-    """
-
-    near, radius, wall, door_half, fastest, sharpest = 0.3, 0.2, 0.8, 0.5, 0.28, 0.5  # the corridor is from -wall to wall
-    doors = ((-2.2, 0.9), (-0.9, 2.1))  # the position along x of the left and of the right door, above and below
-
-    def __init__(self) -> None:
-        super().__init__(9, 2, 2)
-
-    def begin(self) -> None:
-        draw = self.np_random.uniform
-        first, second = self.np_random.choice(4, 2, replace=False)
-        self.at, self.goal = self.room(first), self.room(second)
-        if draw() < 0.15:
-            self.goal = self.place([-2.7, -0.5], [2.7, 0.5])
-        self.heading, self.speed, self.turn, self.bump, self.battery = draw(-pi, pi), 0.0, 0.0, 0.0, draw(40, 100)
-
-    def room(self, number: int) -> Array:
-        """Draw a position in a room."""
-        return self.place([0.4, 1.2], [2.6, 2.8]) * [1 - 2 * (number % 2), 1 - 2 * (number // 2)]
-
-    def is_free(self, x: float, y: float) -> bool:
-        """Return whether the robot touches no wall."""
-        if abs(x) > 3.0 - self.radius or abs(y) > 3.2 - self.radius:
-            return False
-        if abs(abs(y) - self.wall) > self.radius:
-            return abs(y) < self.wall or abs(x) > self.radius
-        return any(abs(x - door) < self.door_half - self.radius for door in self.doors[int(y < 0)])
-
-    def move(self, action: Array) -> None:
-        self.speed = 0.5 * self.speed + 0.5 * self.fastest * float(action[0])
-        self.turn = 0.4 * self.turn + 0.6 * self.sharpest * float(action[1])
-        self.bump, (x, y) = 0.0, self.at.tolist()
-        for _ in range(3):
-            self.heading = wrapped(self.heading + self.turn / 3)
-            to_x, to_y = x + self.speed / 3 * cos(self.heading), y + self.speed / 3 * sin(self.heading)
-            if self.is_free(to_x, y):
-                x = to_x
-            if self.is_free(x, to_y):
-                y = to_y
-            self.bump = max(self.bump, float(x != to_x or y != to_y))
-        self.at = np.array([x, y])
-        self.battery -= 0.05 + 0.2 * abs(self.speed)
-
-    def observe(self) -> Array:
-        (x, y), (noise_left, noise_right) = self.at, 1 + 0.02 * self.np_random.normal(size=2)
-        left, right = self.speed - 0.18 * self.turn, self.speed + 0.18 * self.turn  # wheels
-        pose = [x, y, wrapped(self.heading + 0.01 * self.np_random.normal())]
-        return np.array([self.battery, *pose, left * noise_left, right * noise_right, self.bump, self.speed, self.turn])
-
-    def achieved(self) -> Array:
-        return self.at.copy()
-
-
-def serve(observation: Observation) -> Array:
-    """Leave the room by its door, follow the middle of the corridor, and enter the other room."""
-    seen, ((x, y), (goal_x, goal_y)) = observation["observation"], (observation[key] for key in GOALS)
-    side, goal_side = 1 if y > 0 else -1, 1 if goal_y > 0 else -1
-    doors = HotelRobot.doors[int(y < 0)]
-    door, goal_door = doors[int(x > 0)], HotelRobot.doors[int(goal_y < 0)][int(goal_x > 0)]
-    is_inside, is_room = abs(y) > 1.05, abs(goal_y) > 0.8
-    if (is_inside and is_room and (side, x > 0) == (goal_side, goal_x > 0)) or not (is_room or abs(y) > 0.6):
-        to = goal_x, goal_y
-    elif is_inside:
-        to = (door, 0.0) if abs(x - door) < 0.15 else (door, 1.35 * side)
-    elif is_room and abs(x - goal_door) < (0.15 if abs(y) < 0.4 else 0.3) and (side == goal_side or abs(y) < 0.4):
-        to = goal_door, 1.35 * goal_side
-    else:
-        to = (goal_door if is_room else goal_x, 0.0) if abs(y) < 0.4 else (min(doors, key=lambda d: abs(d - x)), 0.0)
-    away, turn = hypot(to[0] - x, to[1] - y), wrapped(atan2(to[1] - y, to[0] - x) - seen[3])
-    if away < 0.12:
-        return np.zeros(2, np.float32)
-    speed = max(0.0, cos(turn)) ** 6 * min(1.0, 2.5 * away)
-    return np.clip([speed, (0.8 * turn - 0.4 * seen[8]) / (0.6 * HotelRobot.sharpest)], -1, 1).astype(np.float32)
 
 
 class ScoopArm(GoalTask):
@@ -387,7 +307,6 @@ def push_bottle(observation: Observation) -> Array:
 
 
 TASKS = (
-    Task("HotelRobot-v0", "obstacles", "closed", HotelRobot, 100, lambda: serve),
     Task("ScoopArm-v0", "push", "closed", ScoopArm, 80, lambda: scoop),
     Task("StoneTeam-v0", "several-bodies", "closed", StoneTeam, 60, lambda: team_up),
     Task("WagonYard-v0", "discrete", "closed", WagonYard, 60, shunting_script),
