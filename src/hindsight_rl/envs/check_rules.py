@@ -10,10 +10,10 @@ import gymnasium
 import numpy as np
 
 from ..records import OBSERVATION_KEYS, Array
-from ..records.reward_scale import GuardedReward
+from ..records.reward_scale import GuardedReward, is_close
 from ..task_structure.symmetries import SymmetryGroup
 from .goal_functions import read_success
-from .probe import MAX_STEPS, SEEDS, Probe, is_close
+from .probe import MAX_STEPS, SEEDS, Probe
 from .random_play import play
 from .reset_rule import Answer, check_resets, listed
 from .reward_rules import (

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..records import OBSERVATION_KEYS, Array, GoalSpec
+from ..records.reward_scale import is_close
 from .goal_columns import columns_with_goals
 from .goal_effect import GoalEffect, find_goal_effect
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
@@ -280,9 +281,3 @@ class Probe:
     def resets_are_exact(self) -> bool:
         """Whether each replay equals the first episode, bit by bit."""
         return all(map(self.equals_first, self.replays))
-
-
-def is_close(first: Array, second: Array) -> Array:
-    """Return which of two arrays of rewards are equal up to rounding, beside the size of all of them."""
-    size = max(float(np.abs(first).max(initial=0.0)), float(np.abs(second).max(initial=0.0)))
-    return np.isclose(first, second, rtol=1e-5, atol=1e-6 * size)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..records.info_keys import info_key
-from .probe import Probe, is_close
+from ..records.reward_scale import is_close
+from .probe import Probe
 from .reset_rule import Answer, listed
 
 TIMED_GOALS, SLOW_REWARD = 256, 5e-3  # goals of a batch, and the seconds from which its rewards are slow

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..records.reward_scale import GuardedReward, RewardOf
+from ..records.reward_scale import GuardedReward, RewardOf, is_close
 from .random_play import RandomEpisode
 
 SMALL_CHANGE = 0.2  # of the largest range of a dimension of the goal: a rotation may be the same after a large change
@@ -30,7 +30,7 @@ def find_unused_goal(compute_reward: RewardOf, episodes: Sequence[RandomEpisode]
             rewards = ask(goals, goals + factor * largest * row, info)
             if same is None or rewards is None:
                 return None
-            if not np.isclose(rewards, same, rtol=1e-5, atol=1e-6 * np.abs([rewards, same]).max()).all():
+            if not is_close(rewards, same).all():
                 break
         else:
             unused.append(dimension)

@@ -127,6 +127,12 @@ def scale_from_array(array: Array) -> RewardScale | None:
         raise FileError(f"The stored scale of the rewards is damaged ({problem})") from None
 
 
+def is_close(first: Array, second: Array) -> Array:
+    """Return which of two arrays of rewards are equal up to rounding, beside the size of all of them."""
+    size = max(float(np.abs(first).max(initial=0.0)), float(np.abs(second).max(initial=0.0)))
+    return np.isclose(first, second, rtol=1e-5, atol=1e-6 * size)
+
+
 class GuardedReward:
     """The reward of N goals, or None if the function fails for goals that the environment may never have produced.
 

@@ -117,7 +117,7 @@ class Steps:
 
     @cached_property
     def change(self) -> Array:
-        """How each observation column changes in each step, (N, columns). Angles that jump to -pi hardly do."""
+        """How each observation column changes in each step, (N, columns). An angle that jumps to -pi goes on."""
         return without_jumps(self.next_observation - self.observation, self.observation)
 
     @cached_property
