@@ -213,6 +213,22 @@ def test_an_episode_that_gets_stuck_and_then_explores_is_unguided(monkeypatch):
     assert (collect(1.0).is_unguided, collect(0.0, is_random=True).is_unguided) == (False, False)
 
 
+def test_an_episode_follows_the_paths_of_the_policy_if_its_exploration_says_so():
+    spec = setups.policy_spec(n_waypoints=2)
+    flat = np.random.default_rng(0).standard_normal(spec.architecture.n_weights).astype(np.float32)
+    places = np.array([[100.0], [200.0]], np.float32).repeat(spec.task.goal.size, 1)  # the first one is always the nearest
+    weights = replace(setups.weights(), flat=flat, waypoints=places, next_waypoint=np.array([[1, 1], [0, 1]], np.int16))
+
+    def collect(weights, **options):
+        jobs = Job(0, TRAINING, (0,), weights, (Exploration(0.0, 0.0, **options),))
+        return Collector(RolloutSetup(setups.short, spec)).collect(jobs)[0]
+
+    straight = collect(weights, follows_paths=False)
+    assert same(straight, collect(weights.without_paths()))
+    assert not same(straight, collect(weights))
+    assert straight.is_unguided
+
+
 def test_no_step_is_guided_without_guided_episodes():
     spec = setups.policy_spec(subgoals=(NEAR,))
     flat = np.random.default_rng(0).standard_normal(spec.architecture.n_weights).astype(np.float32)

@@ -70,6 +70,23 @@ class Driven(Pusher):
         return np.array([*super().see()[:8], np.cos(self.heading), np.sin(self.heading)])
 
 
+class Rolling(Driven):
+    """It keeps a part of its speed and of its turn, columns 6 and 7, and may as well roll backward."""
+
+    def reset(self):
+        super().reset()
+        self.motion = np.zeros(2)
+
+    def step(self, action):
+        self.motion = 0.4 * self.motion + 0.6 * action
+        super().step(self.motion[::-1])
+
+    def see(self):
+        seen = super().see()
+        seen[6:8] = self.motion
+        return seen
+
+
 class Tracked(Driven):
     """Each action drives a track, the left and the right one, whose speeds are columns 6 and 7."""
 
@@ -107,9 +124,10 @@ def by_tracks(turn, drive):
     ("world", "policy", "actions"),
     [
         (Driven(0), drive_to_the_object(np.random.default_rng(2)), ["a0=-a0"]),
+        (Rolling(0), drive_to_the_object(np.random.default_rng(2), lambda turn, drive: [drive, turn]), ["a1=-a1"]),
         (Tracked(0), drive_to_the_object(np.random.default_rng(2), by_tracks), ["a0=a1", "a1=a0"]),
     ],
-    ids=["turn and drive", "two tracks"],
+    ids=["turn and drive", "forward and backward", "two tracks"],
 )
 def test_actions_in_the_frame_of_the_tool_change_so_that_mirrored_steps_are_predicted_best(world, policy, actions):
     controlled = find_controlled_columns(Steps.from_episodes(play(world, 40, repeated_random_actions(1))))

@@ -306,6 +306,7 @@ def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
         (50.0, 0.1, 300, 2, ["body", "waypoints"]),  # all episodes start at one position
         (50.0, 0.9, None, 2, ["body", "waypoints"]),
         (50.0, 0.9, 300, 4, ["body"]),
+        (50.0, 0.9, 300, 1, ["body"]),  # along a line there is one path
         (39.0, 0.9, 300, 2, ["body"]),
     ],
 )

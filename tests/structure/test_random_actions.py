@@ -147,5 +147,5 @@ def test_episodes_that_end_without_a_success_are_counted_if_rewards_have_two_val
         episodes.append(Episode(places, places, np.full((21, 1), 50.0), actions, rewards, terminated=terminated))
     inertia = infer_structure(episodes, spec).inertia
     assert inertia.broken == broken
-    assert inertia.needs_paths == (broken == 0)
+    assert inertia.follows_paths == (broken == 0)
     assert ("50% of the random episodes end without a success" in inertia.evidence()) == (broken > 0)

@@ -22,13 +22,14 @@ from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.steps import LITTLE
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
 from hindsight_rl.task_structure.symmetries import Symmetry
+from hindsight_rl.task_structure.waypoints import GOAL
 from hindsight_rl.training import structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 from hindsight_rl.training.events import JobFinished
 from hindsight_rl.training.resolve import Found
 from hindsight_rl.training.run_folder import RunFolder
-from hindsight_rl.training.run_state import UnguidedSuccess
 from hindsight_rl.training.saved_model import SavedModel
+from hindsight_rl.training.unguided_success import UnguidedSuccess
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push, PushBoth
@@ -53,7 +54,7 @@ def test_structure_is_found_without_dimensions_of_goals_on_which_no_reward_depen
 def make_poor(trainer, search, monkeypatch):
     """Let the agent of a run be one that may be replaced."""
     monkeypatch.setattr(trainer.counts, "env_steps", 5_000)
-    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: True)
+    monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: True)
 
 
 def found_by_steps(**values):
@@ -259,7 +260,7 @@ def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inf
     found = replace(search._infer(inferred.trainer.buffer.timeline.episodes()), symmetries=(HOLDING,), hidden=(4, 5))
     monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
     monkeypatch.setattr(search, "_infer", lambda *parts: asked.append(parts[-1]) or found)
-    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: False)
+    monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: False)
     search._test_again(inferred.trainer, [])
     assert asked == [(4,)]
     values = {choice.option: choice.value for choice in search.state.found.structure}
@@ -337,12 +338,12 @@ def test_the_search_is_longer_if_there_are_contacts_of_an_uncertain_tool(inferre
 
 def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
     search, seen = inferred.trainer.search, []
-    found = SimpleNamespace(sequence=None, symmetries=())
+    found = SimpleNamespace(sequence=None, symmetries=(), guesses=(), has_paths=False, parts=SimpleNamespace(goal_std=1.0))
     infer = lambda random, spec, compute_reward, known, later: seen.append((len(random), len(later))) or found  # noqa: E731
     monkeypatch.setattr(structure_search, "infer_structure", infer)
     monkeypatch.setattr(search, "state", replace(search.state, has_contact=False, random_episodes=3))
     monkeypatch.setattr(search, "_adopt", lambda run, found: None)
-    monkeypatch.setattr(structure_search, "_may_be_replaced", lambda run: False)
+    monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: False)
     search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:8])
     assert seen == [(3, 5)]
 
@@ -639,6 +640,45 @@ def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
     assert [parts[-1] for parts in rebuilt] == restarts * [
         f"the success in training was low ({sum(success.successes)} of the last 50 unguided episodes succeeded)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("on_path", "straight", "success", "outcome"),
+    [
+        ((2, 10), (12, 0), (40, 10), "paths"),
+        ((12, 0), (2, 10), (40, 10), "none"),
+        ((10, 2), (10, 2), (40, 10), "trial"),
+        ((10, 2), (10, 2), (10, 40), "none"),  # the agent learns without them
+    ],
+)
+def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_pay(on_path, straight, success, outcome):
+    with HER("PointReach-v0", recipe="default", **FAST | {"structure": "inferred"}) as model:
+        model.learn(200)
+        trainer, agent, search = model.trainer, model.trainer.agent, model.trainer.search
+        weights = agent.algorithm.weights
+        assert not agent.policy_spec.options.n_waypoints  # goals are near
+        trainer.counts.env_steps, trainer.success = 5_000, successes(40, 10)
+        search._refine(trainer, trainer.buffer.timeline.episodes())
+        assert trainer.agent is agent
+        assert agent.algorithm.weights is weights
+        assert trainer.settings.agent_options.n_waypoints == agent.policy_spec.options.n_waypoints == 400
+        assert (agent.waypoints.next_waypoint != GOAL).any()
+        assert (agent.policy_weights().next_waypoint == GOAL).all()  # evaluation does not take part in the trial
+        arrays, data = trainer_state(trainer)
+        restore_trainer(trainer, {name: array.copy() for name, array in arrays.items()}, data)
+        assert not trainer.agent.follows_paths
+        model.learn(200)
+        trial = search.state.trial
+        assert len(trial.on_path.successes) > 0 < len(trial.straight.successes)
+        trial.on_path, trial.straight, trainer.success = successes(*on_path), successes(*straight), successes(*success)
+        search._refine(trainer, trainer.buffer.timeline.episodes())
+        assert search.state.is_trying == (outcome == "trial")
+        assert bool(trainer.agent.policy_spec.options.n_waypoints) == (outcome != "none")
+        assert (trainer.agent.policy_weights().next_waypoint != GOAL).any() == (outcome == "paths")
+        reasons = [each.reason for each in search.state.found.structure if each.option == "n_waypoints"]
+        assert ("10 of 12 episodes succeeded for which paths were planned, and 0 of 12 others" in reasons) == (
+            outcome == "paths"
+        )
 
 
 def sliding(mirrors):

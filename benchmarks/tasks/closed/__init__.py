@@ -7,13 +7,31 @@ from ..task import Task
 from . import angles, bodies, discrete, fragile, grasp, hit, later, objects, obstacles, plants, pull, push, rewards, units
 from .eighth import TASKS as EIGHTH
 from .eleventh import TASKS as ELEVENTH
+from .fifteenth import TASKS as FIFTEENTH
+from .fourteenth import TASKS as FOURTEENTH
 from .fourth import TASKS as FOURTH
 from .ninth import TASKS as NINTH
 from .seventh import TASKS as SEVENTH
 from .third import TASKS as THIRD
+from .thirteenth import TASKS as THIRTEENTH
+from .twelfth import TASKS as TWELFTH
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
 _MODULES = (obstacles, fragile, push, pull, grasp, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
 _FIRST = tuple(task for module in _MODULES for task in module.TASKS)
-TASKS: tuple[Task, ...] = (*_FIRST, *THIRD, *FOURTH, *WORKSHOP, *VEHICLES, *SEVENTH, *EIGHTH, *NINTH, *ELEVENTH)
+TASKS: tuple[Task, ...] = (
+    *_FIRST,
+    *THIRD,
+    *FOURTH,
+    *WORKSHOP,
+    *VEHICLES,
+    *SEVENTH,
+    *EIGHTH,
+    *NINTH,
+    *ELEVENTH,
+    *TWELFTH,
+    *THIRTEENTH,
+    *FOURTEENTH,
+    *FIFTEENTH,
+)

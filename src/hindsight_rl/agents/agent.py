@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,9 +48,19 @@ class Agent:
         self.policy_ema = policy_ema
         self._ema = algorithm.actor_weights().clone() if policy_ema < 1 else None
         self._tensors = algorithm.tensors | ({} if self._ema is None else {"policy_ema": self._ema})
-        self.waypoints = Waypoints.unknown(self.policy_spec.options.n_waypoints, self.policy_spec.task.goal.size)
+        self.plan_paths(self.policy_spec.options.n_waypoints)
         sizes = self.policy_spec.planner_sizes
         self.planner = StatePlanner(sizes) if sizes else None
+
+    def plan_paths(self, n_waypoints: int, is_followed: bool = True) -> None:
+        """Have so many waypoints from now on, with the same networks; none is known yet.
+
+        is_followed: whether evaluation and saved policies act for them.
+        """
+        options = self.policy_spec.options.model_copy(update={"n_waypoints": n_waypoints})
+        self.policy_spec = replace(self.policy_spec, options=options)
+        self.waypoints = Waypoints.unknown(n_waypoints, self.policy_spec.task.goal.size)
+        self.follows_paths = is_followed
 
     def update(self, batch: Batch) -> dict[str, Tensor]:
         """Run one update and return its metrics, () tensors, which are not finite once the weights are not.
@@ -116,7 +126,8 @@ class Agent:
 
     def policy_weights(self) -> PolicyWeights:
         """Return copies of the weights for evaluation: the EMA if there is one, otherwise the policy."""
-        return self._copy(self.algorithm.actor_weights() if self._ema is None else self._ema)
+        weights = self._copy(self.algorithm.actor_weights() if self._ema is None else self._ema)
+        return weights if self.follows_paths else weights.without_paths()
 
     def collecting_weights(self) -> PolicyWeights:
         """Return copies of the weights for collecting: the policy."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -174,6 +174,10 @@ class PolicyWeights:
     rule_ranges: Array = field(default_factory=lambda: np.zeros((0, 0), np.int32))
     state_columns: Array = field(default_factory=lambda: np.zeros(0, np.int32))
 
+    def without_paths(self) -> PolicyWeights:
+        """Return the weights of a policy that acts for each goal itself, and for no waypoint."""
+        return replace(self, next_waypoint=np.full_like(self.next_waypoint, GOAL))
+
     @property
     def has_plan(self) -> bool:
         """Return whether the policy plans over states."""
@@ -194,6 +198,7 @@ class Policy:
         self._encoding, self._layer_norm = spec.architecture.encoding, spec.architecture.layer_norm
         self._clip = spec.options.normalizer_clip if spec.options.normalize else None
         self.planner: StatePlanner | None = None  # once there is a plan
+        self.follows_paths = True  # if not, waypoints are left out
 
     def load(self, weights: PolicyWeights) -> None:
         """Use these weights from now on, without a copy. Raises InputError if they do not fit."""
@@ -344,7 +349,7 @@ class Policy:
         """
         observation, achieved_goal, goal = map(np.asarray, observed)
         subgoals, subgoal = self.spec.parsed_subgoals, TASK
-        if self._waypoints is not None:
+        if self._waypoints is not None and self.follows_paths:
             goal = self._waypoints.toward(achieved_goal, goal)
         if subgoals and leading:
             of_task = np.full(leading, TASK)

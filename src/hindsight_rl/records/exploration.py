@@ -48,6 +48,7 @@ class Exploration:
     guided_episodes: probability that an episode is guided to the subgoals.
     guided_fraction: probability that a step of a guided episode acts for the first subgoal that is not met.
     exploration_episodes: probability that an episode seeks one of the policy's waypoints after another.
+    follows_paths: the policy acts for waypoints on the path to the goal, if it has any; otherwise for the goal itself.
     random_scale: fraction of the action range, around its middle, from which actions are drawn if all are random.
     random_action_repeat: a random action is repeated for 1 to this many steps (by the collector: a policy has no memory).
     probing: the collector acts by this plan, and not by the policy.
@@ -63,6 +64,7 @@ class Exploration:
     guided_episodes: float = 0.0
     guided_fraction: float = 0.0
     exploration_episodes: float = 0.0
+    follows_paths: bool = True
     random_scale: float = 1.0
     random_action_repeat: int = 1
     probing: Probing | None = None

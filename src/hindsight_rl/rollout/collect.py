@@ -162,6 +162,7 @@ class Collector:
         environment = self._environment()
         plan, rng = exploration or GREEDY, exploration_rng(job.run_seed, number)
         is_unguided = not (plan.is_random or plan.probing)
+        self.policy.follows_paths = plan.follows_paths
         if max(plan.guided_episodes, plan.guided_fraction) > 0:
             is_guided = plan.guided_episodes > 0 and bool(rng.random() < plan.guided_episodes)
             exploration = plan if is_guided else plan.unguided()

@@ -20,7 +20,7 @@ from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .drift import find_drift
 from .model import Difference, informative_steps, mean_and_error
-from .steps import LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations, lie_on_one_side, rounded
+from .steps import ALIKE, LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations, lie_on_one_side, rounded
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
@@ -51,9 +51,11 @@ class AxisSymmetries:
         at = controlled.at(contact.axes)
         effect, by_posture = controlled.effect[:, at], controlled.by_posture[:, :, at]
         # of an action along a direction that turns with the tool, the mean effect is small beside its deviations
-        deviations = np.tensordot(controlled.posture.of(steps.observation), by_posture, 1).std(0)
-        turns = np.abs(effect).max(1) < MOSTLY * deviations.max(1)
-        self._effect = np.where(turns[:, None], 0.0, effect / np.maximum(np.abs(effect).max(), TINY))  # (action size, axes)
+        by_posture = np.tensordot(controlled.posture.of(steps.observation), by_posture, 1)
+        mean, deviation = np.abs(effect).max(1), by_posture.std(0).max(1)
+        turns = mean < MOSTLY * deviation
+        self._drives = deviation >= ALIKE * np.maximum(mean, deviation).max()  # along a direction that turns
+        self._effect = np.where(turns[:, None], 0.0, effect / np.maximum(mean.max(), TINY))  # (action size, axes)
         self._picked = informative_steps(steps, is_at_task(steps, contact))
         self._test = self._new_test()
         self._std = np.maximum(steps.observation.std(0), ROUNDED)
@@ -64,22 +66,20 @@ class AxisSymmetries:
 
     def find(self) -> list[SymmetryVerdict]:
         """Return the verdict of each symmetry that is proposed."""
-        moved = np.abs(self._steps.displacement).mean(0).reshape(-1, self._n_axes).mean(0)
-        axes = [k for k in range(self._n_axes) if moved[k] >= LITTLE * moved.max() and self._goals_lie_around(k)]
+        steps, centre, size, n = self._steps, self._centre, len(self._centre), self._n_axes
+        moved = np.abs(steps.displacement).mean(0).reshape(-1, n).mean(0)
+        axes = [k for k in range(n) if moved[k] >= LITTLE * moved.max() and goals_lie_around(steps, centre[k::n], k)]
         turned = [] if self._actions_of_hand else list(combinations(axes, 2))  # a hand opens along one axis
-        size, n = len(self._centre), self._n_axes
         exchanged = [(k, k + 1) for k in range(size // n - 1)]
-        proposals: list[Proposal] = [(f"mirror of axis {k}", mirror(self._centre, n, k), (k,), ()) for k in axes]
-        proposals += [
-            (f"quarter turn of axes {k} and {m}", quarter_turn(self._centre, n, k, m), (k, m), ()) for k, m in turned
-        ]
+        proposals: list[Proposal] = [(f"mirror of axis {k}", mirror(centre, n, k), (k,), ()) for k in axes]
+        proposals += [(f"quarter turn of axes {k} and {m}", quarter_turn(centre, n, k, m), (k, m), ()) for k, m in turned]
         proposals += [
             (f"exchange of objects {k + 1} and {m + 1}", exchange(size, n, k, m), (), (k, m)) for k, m in exchanged
         ]
         self._keep_partners([goal for _, goal, *_ in proposals])
         candidates = [self._candidate(*proposal) for proposal in proposals]
         of_axes, of_objects = ([each for each in candidates if bool(each.objects) == is_exchange] for is_exchange in (0, 1))
-        drift = find_drift(self._steps, self._contact)
+        drift = find_drift(steps, self._contact)
         tested = [
             replace(verdict, drift=max((drift[axis] for axis in verdict.candidate.axes), key=lambda each: each.mean))
             for verdict in self._test.verdicts(of_axes, self._units, self._known)
@@ -109,18 +109,6 @@ class AxisSymmetries:
         columns = [column for column in self._controlled.clear if column in self._visible]
         movers = np.abs(self._controlled.effect[:, self._controlled.at(columns)]).argmax(0)
         return sorted({action for action in movers.tolist() if not moves_tool[action]})
-
-    def _goals_lie_around(self, axis: int) -> bool:
-        """Whether desired goals lie on both sides of the centre. If not, the mirrored half of the task never occurs.
-
-        Goals that always ask for what is there at the start do not count: no reward depends on them.
-        """
-        first = np.flatnonzero(self._steps.starts_episode)
-        desired, achieved = (
-            goals[first, axis :: self._n_axes] for goals in (self._steps.desired_goal, self._steps.achieved_goal)
-        )
-        gaps = desired - self._centre[axis :: self._n_axes]
-        return bool((np.abs(gaps.mean(0)) <= gaps.std(0))[(desired != achieved).any(0)].all())
 
     def _profile(self, values: Array) -> Array:
         """Return the correlations of columns (N, m) with signals of each dimension of the goal, and actions, (m, signals).
@@ -182,19 +170,28 @@ class AxisSymmetries:
     def _with_signs(self, goal: AffineMap, action: AffineMap) -> tuple[Symmetry, list[int]]:
         """Return the symmetry, and the actions whose signs are undecided.
 
-        An action of a hand changes its sign if steps are predicted better then: a mirrored paddle turns the other way.
+        An action of a hand changes its sign if steps are predicted better then: a mirrored paddle turns the other way. The
+        best change comes first: while it is wrong, it hides what others do. If both signs make a symmetry for certain, the
+        sign of an action that drives the tool stays: a round robot may as well drive backward.
         """
-        best, undecided = self._with_actions(goal, action), []
-        for k in self._actions_of_hand:
-            turned = replace(best.action, factor=best.action.factor.copy())
-            turned.factor[k] *= -1
-            other = self._with_actions(goal, turned)
-            growth = self._growth(best, other)
-            if growth.mean < 0:
-                best = other
-            if not (growth.is_above(0.0, 1) or growth.is_below(0.0, 1)):
-                undecided.append(k)
+        best, hand = self._with_actions(goal, action), self._actions_of_hand
+        while True:
+            others = {k: self._with_other_sign(goal, best, k) for k in hand}
+            growths = {k: self._growth(best, other) for k, other in others.items()}
+            first = min(hand, key=lambda k: growths[k].mean, default=None)
+            if first is None or growths[first].mean >= 0:
+                break
+            best = others[first]
+        undecided = [k for k in hand if not growths[k].is_above(0.0, 1)]
+        for k in [k for k in undecided if self._drives[k]]:
+            if all(self._test.verdict(Candidate("", each)).is_close for each in (best, others[k])):
+                undecided.remove(k)
+                best = max(best, others[k], key=lambda each: float(each.action.factor[k]))
         return best, undecided
+
+    def _with_other_sign(self, goal: AffineMap, symmetry: Symmetry, action: int) -> Symmetry:
+        sign = np.where(np.arange(len(symmetry.action.factor)) == action, -1.0, 1.0)
+        return self._with_actions(goal, replace(symmetry.action, factor=sign * symmetry.action.factor))
 
     def _growth(self, one: Symmetry, other: Symmetry) -> Difference:
         """Return how much larger the squared error of each episode is with another symmetry."""
@@ -268,6 +265,17 @@ class AxisSymmetries:
         _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
         if one == other:
             symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
+
+
+def goals_lie_around(steps: Steps, centre: Array, axis: int) -> bool:
+    """Whether desired goals lie on both sides of a centre along an axis. If not, the mirrored half of a task never occurs.
+
+    Goals that always ask for what is there at the start do not count: no reward depends on them. centre: (objects,).
+    """
+    first, n_axes = np.flatnonzero(steps.starts_episode), steps.goal_size // len(centre)
+    desired, achieved = (goals[first, axis::n_axes] for goals in (steps.desired_goal, steps.achieved_goal))
+    gaps = desired - centre
+    return bool((np.abs(gaps.mean(0)) <= gaps.std(0))[(desired != achieved).any(0)].all())
 
 
 def mirror(centre: Array, n_axes: int, axis: int) -> AffineMap:

@@ -106,8 +106,7 @@ class Structure:
             yield Feature("cancelling_actions", inertia)
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
-        is_position = len(self._whole_goal) <= max(POSITION_SIZES)  # a few hundred waypoints cover a space, but no more
-        if self.inertia.needs_paths and is_position:
+        if self.inertia.is_far and self.has_paths:
             yield Feature("waypoints", inertia, needs="n_waypoints")
             if limit is not None and self.inertia.starts_anywhere:
                 yield Feature("many_starts", inertia, needs="n_waypoints")
@@ -115,6 +114,11 @@ class Structure:
             yield Feature("many_dimensions", self._why_graded, needs="tolerance_levels")
         if self.action_range is not None and self.action_range.small_suffices:
             yield Feature("cancelling_actions", self.action_range.evidence())
+
+    @property
+    def has_paths(self) -> bool:
+        """Whether waypoints may lead to goals: a few hundred cover a space, but no more. Along a line there is one path."""
+        return not self.parts.has_object and len(self._whole_goal) in POSITION_SIZES and self.inertia.follows_paths
 
     def choices(self) -> list[Choice]:
         """Return the structure that follows as options, with their evidence."""

@@ -56,9 +56,9 @@ class Inertia:
         return self.starts_apart >= LITTLE
 
     @property
-    def needs_paths(self) -> bool:
+    def follows_paths(self) -> bool:
         """Whether paths of positions lead to goals."""
-        return self.is_far and not self.has_speed and self.broken < LITTLE
+        return not self.has_speed and self.broken < LITTLE
 
     def evidence(self) -> str:
         """Return the evidence in one sentence."""

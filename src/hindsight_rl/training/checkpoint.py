@@ -21,9 +21,10 @@ from ..replay.saved_buffer import saved_episodes
 from ..rollout.collect import Job
 from ..seeds import TRAINING
 from .events import Snapshot
-from .run_state import Counts, Meter, read_successes
+from .run_state import Counts, Meter
 from .structure_search import MOST_CATCHING_UP
 from .trainer import Trainer
+from .unguided_success import read_successes
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 CHECKPOINT_KIND = "checkpoint"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,11 +13,11 @@ from ..options.settings import DemonstrationOptions, EnvironmentOptions, FileOpt
 from ..recipes.presets import load_preset
 from ..records import Episode, Finding, read_record
 from ..records.exploration import Exploration, Probing
-from ..records.statistics import wilson_interval
 from ..structure import Endings
 from ..structure.random_actions import SMALL_FRACTION
 from ..structure.steps import HELD_OUT
 from .resolve import Found
+from .unguided_success import PathTrial, UnguidedSuccess
 
 if TYPE_CHECKING:  # they import torch and numba, which counting does not need
     from ..agents import Agent
@@ -25,8 +25,6 @@ if TYPE_CHECKING:  # they import torch and numba, which counting does not need
     from ..rollout.episode_sources import EpisodeSource
     from .demonstrations import Demonstrations
 
-WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
-RECENT = 20  # the last of these episodes: a rate over more of them would follow an agent that improves too slowly
 FACTS = ("env_steps", "check_steps", "episodes", "updates")  # of a policy file
 SHORT_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 SCALING_EPISODE_STEPS = 200
@@ -141,61 +139,6 @@ class Meter:
         return means
 
 
-@dataclass
-class UnguidedSuccess:
-    """The success of the last WINDOW unguided training episodes of an agent.
-
-    An episode that got stuck and then explored counts too, with the success that the policy had reached before.
-    successes: of each episode, oldest first.
-    """
-
-    successes: list[bool] = field(default_factory=list)
-
-    def add(self, success: bool) -> None:
-        """Add the last episode."""
-        self.successes = [*self.successes, success][-WINDOW:]
-
-    def clear(self) -> None:
-        """Forget all episodes: they are those of another agent."""
-        self.successes = []
-
-    def __str__(self) -> str:
-        return f"{sum(self.successes)} of the last {len(self.successes)} unguided episodes succeeded"
-
-    @property
-    def recent_rate(self) -> float:
-        """The success rate of the last RECENT episodes. Episodes that are still missing count as failures."""
-        return sum(self.successes[-RECENT:]) / RECENT
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the success rate (Wilson 1927); 0 to 1 without an episode."""
-        n_episodes = len(self.successes)
-        return wilson_interval(sum(self.successes), n_episodes) if n_episodes else (0.0, 1.0)
-
-    @property
-    def improves(self) -> bool:
-        """Whether the later half of the episodes has more successes than the earlier half."""
-        middle = len(self.successes) // 2
-        return sum(self.successes[-middle:]) > sum(self.successes[:middle]) if middle else False
-
-    def is_below(self, limit: float) -> bool:
-        """Whether WINDOW episodes show that the success rate is below a limit, by their interval, and does not increase."""
-        return len(self.successes) == WINDOW and self.interval[1] < limit and not self.improves
-
-    @property
-    def has_none(self) -> bool:
-        """Whether RECENT episodes or more were played, and all of them failed."""
-        return len(self.successes) >= RECENT and not any(self.successes)
-
-
-def read_successes(data: Sequence[object]) -> UnguidedSuccess:
-    """Return the successes of a checkpoint. Raises ValueError if they are malformed."""
-    if len(data) > WINDOW or not all(isinstance(success, bool) for success in data):
-        raise ValueError(f"expected at most {WINDOW} truth values, got {data}")
-    return UnguidedSuccess([success is True for success in data])
-
-
 @dataclass(eq=False)
 class RunState(ABC):
     """The parts of a run as they are now. The trainer is this state: no other object keeps one of the parts.
@@ -245,6 +188,7 @@ class SearchState:
     has_contact: whether the probing episodes show what touches the object.
     endings: how the episodes so far ended.
     guesses: plans that steer a possible tool to the object, while no contact was seen.
+    trial: whether planned paths help an agent that mostly fails without them; None: it was not tried.
     found: the options that follow from all episodes so far.
     missing: what the last inference did not find, and why, in sentences. findings: what it found, with figures.
     """
@@ -259,6 +203,7 @@ class SearchState:
     has_contact: bool = False
     probing: Probing | None = None
     guesses: tuple[Probing, ...] = ()
+    trial: PathTrial | None = None
     endings: Endings = field(default_factory=Endings)
     found: Found = field(default_factory=Found)
     missing: tuple[str, ...] = ()
@@ -280,6 +225,13 @@ class SearchState:
         held = f"the buffer holds only {capacity:,} steps, so the first ones are gone"
         why = f"structure that needs more steps: {held}. Increase `capacity`"
         self.phase, self.next_at, self.missing = "learning", None, (*self.missing, why)
+
+    def observe(self, episode: Episode, looks_for_endings: bool) -> None:
+        """Take note of how an episode ended. looks_for_endings: whether it is open how successes end episodes."""
+        if looks_for_endings:
+            self.endings.add(episode)
+        if self.trial is not None and not self.trial.is_over:
+            self.trial.add(episode)
 
     def update_endings(self) -> bool:
         """Use how successes end episodes while no episode contradicts it. Return whether `found` changed."""
@@ -307,10 +259,27 @@ class SearchState:
         if self.next_at == random_steps:
             # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
             return replace(exploration, episode_steps=max(random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
-        exploration = replace(exploration, episode_steps=SEEKING_EPISODE_STEPS)
-        if self.guesses and episode % GUESS_EVERY == 1:  # the others stay random: they say how the world moves by itself
-            return replace(exploration, probing=self.guesses[episode // GUESS_EVERY % len(self.guesses)])
+        exploration = self.with_guess(replace(exploration, episode_steps=SEEKING_EPISODE_STEPS), episode)
+        if exploration.probing:  # the others stay random: they say how the world moves by itself
+            return exploration
         return replace(exploration, random_action_repeat=SHORT_REPEAT) if episode % 2 else exploration
+
+    @property
+    def is_trying(self) -> bool:
+        """Whether it is being tried whether planned paths help."""
+        return self.trial is not None and not self.trial.is_over
+
+    def searching(self, exploration: Exploration, episode: int, has_succeeded: bool) -> Exploration:
+        """Return the exploration of an episode of an agent that learns. has_succeeded: whether the agent did lately."""
+        if self.trial is not None and self.is_trying:
+            return self.trial.exploration(exploration, episode)
+        return exploration if has_succeeded else self.with_guess(exploration, episode)
+
+    def with_guess(self, exploration: Exploration, episode: int) -> Exploration:
+        """Return the exploration of an episode: some steer what may be the tool to the object, while there are guesses."""
+        if not self.guesses or episode % GUESS_EVERY != 1:
+            return exploration
+        return replace(exploration, probing=self.guesses[episode // GUESS_EVERY % len(self.guesses)])
 
 
 def _tuples(value: Any) -> Any:

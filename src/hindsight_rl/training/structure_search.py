@@ -7,18 +7,16 @@ episodes follow that compare a fraction of the action range with all of it. Then
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..agents import Agent
 from ..options import Choice, Settings
 from ..recipes.presets import preset_choices
 from ..records import Array, Episode, GoalSpec
 from ..records.exploration import Exploration
-from ..replay.buffer import HindsightBuffer
 from ..replay.strategies import RewardFunction
 from ..structure import (
     ObjectSequence,
@@ -31,9 +29,10 @@ from ..structure import (
     plan_probing,
     split_by_scale,
 )
-from ..structure.steps import HELD_OUT, LITTLE
+from ..structure.steps import HELD_OUT
 from ..structure.symmetry_verdicts import generators
-from .demonstrations import Demonstrations
+from .path_search import Build, PathSearch, Resolve
+from .replacement import AGAIN_FROM, LOOK_EVERY, is_poor, may_be_replaced, why_new
 from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
@@ -44,15 +43,11 @@ PROBING_STEPS = 1_000  # for each object; at most twice as many while the struct
 # from so many random steps sooner than from 400.
 MOST_RANDOM_STEPS = 2 * PROBING_STEPS
 MORE_RANDOM_STEPS = 250  # until the structure is inferred again
-AGAIN_FROM = 5_000  # environment steps before which no agent is replaced
 MOST_CATCHING_UP = AGAIN_FROM  # catch-up updates of a new agent: as many as the first one made that may be replaced
 # environment steps without any success, after which training episodes end at their time limit only
 TRY_LONGER_AT = 2 * AGAIN_FROM
 # environment steps after which the structure is inferred again: when the data has doubled
-REFINE_AT = (AGAIN_FROM // 2, AGAIN_FROM, TRY_LONGER_AT, 2 * TRY_LONGER_AT)
-Stored = Mapping[str, Array] | None
-Resolve = Callable[[Found], Settings]
-Build = Callable[[Settings, Agent | None, Stored], tuple[Agent, HindsightBuffer, Demonstrations | None]]
+REFINE_AT = (LOOK_EVERY, AGAIN_FROM, TRY_LONGER_AT, 2 * TRY_LONGER_AT)
 
 
 class StructureSearch:
@@ -80,6 +75,7 @@ class StructureSearch:
         self.state = SearchState(next_at=self._random_steps) if self.is_used else SearchState("learning", None)
         self._looks_for_endings = looks_for_endings
         self._spec, self._resolve, self._build, self._compute_reward = spec, resolve, build, compute_reward
+        self._paths = PathSearch(resolve, build)
 
     @property
     def is_warm_up(self) -> bool:
@@ -92,8 +88,8 @@ class StructureSearch:
 
     def observe(self, episodes: Sequence[Episode]) -> None:
         """Take note of how the episodes of a job ended."""
-        for episode in episodes if self._looks_for_endings else ():
-            self.state.endings.add(episode)
+        for episode in episodes:
+            self.state.observe(episode, self._looks_for_endings)
 
     def after_job(self, run: RunState) -> None:
         """Infer the structure if due, and rebuild the run if that changes its options. After an error, call it again."""
@@ -125,7 +121,7 @@ class StructureSearch:
         else:
             self._refine(run, episodes)
 
-    def restore(self, run: RunState, data: Mapping[str, Any], stored: Stored) -> None:
+    def restore(self, run: RunState, data: Mapping[str, Any], stored: Mapping[str, Array] | None) -> None:
         """Go on from the state in a checkpoint. Call this before the trainer's own state is restored.
 
         stored: state of the agent.
@@ -133,7 +129,7 @@ class StructureSearch:
         self.state = SearchState.from_json(data)
         if (settings := self._resolve(self.state.found)) != run.settings:
             run.rebuild(self._build(settings, None, stored), settings)
-        run.settings = settings
+        run.settings, run.agent.follows_paths = settings, not self.state.is_trying
 
     def _look_for_contact(self, run: RunState, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
@@ -216,22 +212,19 @@ class StructureSearch:
 
     def _learn(self, run: RunState, found: Structure) -> None:
         """Begin to learn with what was found. If a later look found no contact, keep what was found before."""
-        self.state.phase, self.state.probing, self.state.guesses = "learning", None, ()
-        self._schedule(run)
+        self.state.phase, self.state.probing, self.state.guesses = "learning", None, plan_guesses(found)
+        self.state.next_at = _next_look(run.counts.env_steps, bool(self.state.guesses))
         if found.contact is not None or not self.state.found.structure:
             self._take(run, found)
-
-    def _schedule(self, run: RunState) -> None:
-        self.state.next_at = next((step for step in REFINE_AT if step > run.counts.env_steps), None)
 
     def _refine(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Infer the structure again with all episodes.
 
         If nothing changes, a new agent replaces a poor one, and learns from the stored episodes (Nikishin et al. 2022).
         """
-        self._schedule(run)
-        before, is_poor = run.settings, _is_poor(run)
-        if self.state.found.endings and self.state.endings.is_clear and is_poor:
+        self.state.next_at = _next_look(run.counts.env_steps, bool(self.state.guesses))
+        before, has_failed = run.settings, is_poor(run)
+        if self.state.found.endings and self.state.endings.is_clear and has_failed:
             self.state.take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
         may_be_stuck = len(run.settings.flat().get("subgoals", ())) <= 1
@@ -242,13 +235,15 @@ class StructureSearch:
             self._test_again(run, episodes)
         else:
             found = self._infer_without_probing(episodes)
-            if found.sequence is not None and _may_be_replaced(run):
+            self.state.guesses = plan_guesses(found)
+            self._paths.look(run, self.state, found)
+            if found.sequence is not None and may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
                 return
             if found.symmetries:
                 self._take_symmetries(found)
         self._adopt(run, self.state.found)
-        if may_be_stuck and run.settings == before and is_poor and _may_be_replaced(run):
+        if may_be_stuck and run.settings == before and has_failed and may_be_replaced(run):
             self._replace_agent(run, before)
 
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
@@ -257,7 +252,7 @@ class StructureSearch:
         If no contact is found, nothing changes: the policy may not touch the object yet. If the agent may not be replaced,
         its hidden columns stay the same, and symmetries are tested for the columns that it sees.
         """
-        known, may_replace = self.state.found, _may_be_replaced(run)
+        known, may_replace = self.state.found, may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
         found = self._infer(episodes, len(episodes), shown, None if may_replace else hidden)
@@ -291,7 +286,7 @@ class StructureSearch:
         """
         settings = self._resolve(found)
         if settings != run.settings:
-            if _may_be_replaced(run):
+            if may_be_replaced(run):
                 self._replace_agent(run, settings)
             elif settings.agent_options == run.settings.agent_options:
                 run.rebuild(self._build(settings, run.agent, None), settings)
@@ -301,10 +296,16 @@ class StructureSearch:
 
     def _replace_agent(self, run: RunState, settings: Settings) -> None:
         """Go on with a new agent. It makes catch-up updates in place of the updates of the agent before it."""
-        run.rebuild(self._build(settings, None, None), settings, _why_new(run, settings))
+        run.rebuild(self._build(settings, None, None), settings, why_new(run, settings))
         catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
         run.counts.due_updates += catch_up
         run.counts.catch_up_updates += catch_up
+
+
+def _next_look(steps: int, has_guesses: bool) -> int | None:
+    """Return the environment steps after which the structure is inferred again; soon, if there are guesses of the tool."""
+    due = [step for step in REFINE_AT if step > steps]
+    return min([*due, steps + LOOK_EVERY]) if due and has_guesses else min(due, default=None)
 
 
 def _may_be_too_strong(found: Structure, spec: GoalSpec) -> bool:
@@ -338,36 +339,6 @@ def _without_unused(episodes: Sequence[Episode], unused: Sequence[int]) -> list[
 def all_choices(found: Structure) -> tuple[Choice, ...]:
     """Return the options that follow from what was found: those of presets for its features, then its structure."""
     return *preset_choices(found.features(), found.measures()), *found.choices()
-
-
-def _may_be_replaced(run: RunState) -> bool:
-    """Return whether the agent has learned nothing yet, or its unguided episodes show that it is poor and does not improve.
-
-    With waypoints or graded rewards, low success in training does not show that. Paths or exactness may be missing instead.
-    """
-    is_local = run.settings.agent_options.n_waypoints > 0 or run.settings.replay.tolerance_levels > 0
-    is_old = run.counts.env_steps >= AGAIN_FROM and not is_local
-    return _has_not_learned(run) or (is_old and _is_poor(run))
-
-
-def _is_poor(run: RunState) -> bool:
-    """Return whether the agent has little to lose; it may be stuck with what its first episodes taught it."""
-    return run.success.is_below(LITTLE)
-
-
-def _why_new(run: RunState, settings: Settings) -> str:
-    """Return why a new agent replaces that of a run. settings: those from now on."""
-    before, after = run.settings.agent_options.to_dict(), settings.agent_options.to_dict()
-    own = [name for name, value in after.items() if value != before[name]]
-    reasons = [f"options of the agent changed ({', '.join(own)})"] if own else []
-    if not _has_not_learned(run):
-        reasons.append(f"the success in training was low ({run.success})")
-    return ", and ".join(reasons)
-
-
-def _has_not_learned(run: RunState) -> bool:
-    """Whether the agent has made no update, apart from those from demonstrations alone."""
-    return run.counts.updates == run.counts.offline_updates
 
 
 def _decided_columns(settings: Settings) -> tuple[int, ...] | None:

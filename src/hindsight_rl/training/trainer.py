@@ -205,7 +205,7 @@ class Trainer(RunState):
         if is_new:
             observe(agent, buffer, demonstrations.episodes if demonstrations else ())
             observe(agent, buffer, stored)
-            plan_waypoints(agent, buffer)
+        plan_waypoints(agent, buffer)
         self.drop_jobs()
         self.evaluator.drop()
         why = why_new if is_new and self.counts.updates else ""  # an agent without updates had learned nothing

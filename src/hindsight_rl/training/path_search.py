@@ -1,0 +1,59 @@
+"""Whether planned paths help an agent that mostly fails: walls may make the way longer than random actions show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..agents import Agent
+from ..options import Choice, Settings
+from ..recipes.presets import load_preset
+from ..records import Array
+from ..replay.buffer import HindsightBuffer
+from ..structure import Structure
+from ..structure.steps import MOSTLY
+from .demonstrations import Demonstrations
+from .replacement import AGAIN_FROM, LOOK_EVERY
+from .resolve import Found
+from .run_state import RunState, SearchState
+from .unguided_success import PathTrial
+
+Resolve = Callable[[Found], Settings]
+Build = Callable[[Settings, Agent | None, Mapping[str, Array] | None], tuple[Agent, HindsightBuffer, Demonstrations | None]]
+
+
+class PathSearch:
+    """Lets every second episode of an agent that mostly fails follow planned paths, and plans them for good if that pays.
+
+    The networks stay the same. resolve, build: see `StructureSearch`.
+    """
+
+    def __init__(self, resolve: Resolve, build: Build) -> None:
+        self._resolve, self._build = resolve, build
+
+    def look(self, run: RunState, state: SearchState, found: Structure) -> None:
+        """Begin or end the trial if that is due. found: what the episodes so far show."""
+        trial, has_waypoints = state.trial, run.settings.agent_options.n_waypoints > 0
+        mostly_fails = run.counts.env_steps >= AGAIN_FROM and run.success.interval[1] < MOSTLY
+        if trial is None and mostly_fails and found.has_paths and not has_waypoints:
+            if self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
+                state.trial = PathTrial()
+        elif trial is not None and not trial.is_over and (trial.is_clear or not mostly_fails):
+            trial.is_over = True
+            self._plan(run, state, str(trial) if trial.pays else "")
+        if state.is_trying:
+            state.next_at = run.counts.env_steps + LOOK_EVERY
+
+    def _plan(self, run: RunState, state: SearchState, reason: str, is_followed: bool = True) -> bool:
+        """Go on with waypoints, or without any if there is no reason for them. Return whether there are some.
+
+        is_followed: whether evaluation acts for them.
+        """
+        choices = [Choice("n_waypoints", load_preset("waypoints").options["n_waypoints"], reason)] if reason else []
+        state.found = state.found.with_option("n_waypoints", choices)
+        settings = self._resolve(state.found)
+        n_waypoints = settings.agent_options.n_waypoints
+        if n_waypoints != run.settings.agent_options.n_waypoints:
+            run.agent.plan_paths(n_waypoints, is_followed)
+            run.rebuild(self._build(settings, run.agent, None), settings)
+        run.settings, run.agent.follows_paths = settings, is_followed
+        return n_waypoints > 0

@@ -1,0 +1,104 @@
+"""The success of unguided training episodes: it shows how good an agent is, and whether planned paths help it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..records import Episode
+from ..records.exploration import Exploration
+from ..records.statistics import wilson_interval
+
+WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
+RECENT = 20  # the last of these episodes: a rate over more of them would follow an agent that improves too slowly
+
+
+@dataclass
+class UnguidedSuccess:
+    """The success of the last WINDOW unguided training episodes of an agent.
+
+    An episode that got stuck and then explored counts too, with the success that the policy had reached before.
+    successes: of each episode, oldest first.
+    """
+
+    successes: list[bool] = field(default_factory=list)
+
+    def add(self, success: bool) -> None:
+        """Add the last episode."""
+        self.successes = [*self.successes, success][-WINDOW:]
+
+    def clear(self) -> None:
+        """Forget all episodes: they are those of another agent."""
+        self.successes = []
+
+    def __str__(self) -> str:
+        return f"{sum(self.successes)} of the last {len(self.successes)} unguided episodes succeeded"
+
+    @property
+    def recent_rate(self) -> float:
+        """The success rate of the last RECENT episodes. Episodes that are still missing count as failures."""
+        return sum(self.successes[-RECENT:]) / RECENT
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the success rate (Wilson 1927); 0 to 1 without an episode."""
+        n_episodes = len(self.successes)
+        return wilson_interval(sum(self.successes), n_episodes) if n_episodes else (0.0, 1.0)
+
+    @property
+    def improves(self) -> bool:
+        """Whether the later half of the episodes has more successes than the earlier half."""
+        middle = len(self.successes) // 2
+        return sum(self.successes[-middle:]) > sum(self.successes[:middle]) if middle else False
+
+    def is_below(self, limit: float) -> bool:
+        """Whether WINDOW episodes show that the success rate is below a limit, by their interval, and does not increase."""
+        return len(self.successes) == WINDOW and self.interval[1] < limit and not self.improves
+
+    @property
+    def has_none(self) -> bool:
+        """Whether RECENT episodes or more were played, and all of them failed."""
+        return len(self.successes) >= RECENT and not any(self.successes)
+
+
+def read_successes(data: Sequence[object]) -> UnguidedSuccess:
+    """Return the successes of a checkpoint. Raises ValueError if they are malformed."""
+    if len(data) > WINDOW or not all(isinstance(success, bool) for success in data):
+        raise ValueError(f"expected at most {WINDOW} truth values, got {data}")
+    return UnguidedSuccess([success is True for success in data])
+
+
+@dataclass
+class PathTrial:
+    """Whether unguided episodes succeed more often if the policy acts for waypoints on the path to the goal.
+
+    on_path: the success of those with even numbers, which do so. straight: of those with odd numbers, which do not.
+    is_over: whether it is decided.
+    """
+
+    on_path: UnguidedSuccess = field(default_factory=UnguidedSuccess)
+    straight: UnguidedSuccess = field(default_factory=UnguidedSuccess)
+    is_over: bool = False
+
+    def exploration(self, exploration: Exploration, episode: int) -> Exploration:
+        """Return the exploration of an episode. Those with even numbers may also seek waypoints for their own sake."""
+        return exploration if episode % 2 == 0 else replace(exploration, exploration_episodes=0.0, follows_paths=False)
+
+    def add(self, episode: Episode) -> None:
+        """Add the last episode."""
+        if episode.is_unguided:
+            (self.straight if episode.number % 2 else self.on_path).add(bool(episode.success))
+
+    @property
+    def pays(self) -> bool:
+        """Whether episodes on paths succeed more often for certain."""
+        return self.on_path.interval[0] > self.straight.interval[1]
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether episodes of one kind succeed more often for certain."""
+        return self.pays or self.straight.interval[0] > self.on_path.interval[1]
+
+    def __str__(self) -> str:
+        on_path, straight = (f"{sum(each.successes)} of {len(each.successes)}" for each in (self.on_path, self.straight))
+        return f"{on_path} episodes succeeded for which paths were planned, and {straight} others"
