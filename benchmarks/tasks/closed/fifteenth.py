@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, GoalTask, Seen, shortest_path
+from ..open.base import Array, GoalTask, Seen, SizedTask, clipped, shortest_path, wrapped
 from ..task import Observation, Task
-from .twelfth import SizedTask, clipped, wrapped
 
 State = tuple[int, ...]
 

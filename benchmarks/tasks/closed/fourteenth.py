@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..open.base import Array, push_out, unit
+from ..open.base import Array, SizedTask, clipped, push_out, unit, wrapped
 from ..task import Observation, Task
-from .twelfth import SizedTask, clipped, wrapped
 
 
 class ShelfArm(SizedTask):

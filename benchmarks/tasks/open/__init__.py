@@ -9,10 +9,12 @@ from . import (
     grids,
     hit,
     later,
+    loads,
     machines,
     other_rewards,
     plants,
     poses,
+    processes,
     pull,
     push,
     puzzles,
@@ -21,6 +23,23 @@ from . import (
     walls,
 )
 
-_PHYSICS = (walls, fragile, push, pull, grasp, rolling, several, hit, later, angles, poses, other_rewards, plants, machines)
+_PHYSICS = (
+    walls,
+    fragile,
+    push,
+    pull,
+    grasp,
+    rolling,
+    several,
+    hit,
+    later,
+    angles,
+    poses,
+    other_rewards,
+    plants,
+    machines,
+    loads,
+    processes,
+)
 _PUZZLES = (grids, puzzles, aisles)
 TASKS: tuple[Task, ...] = tuple(task for file in (*_PHYSICS, *_PUZZLES) for task in file.TASKS)

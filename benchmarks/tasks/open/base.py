@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
@@ -76,6 +77,28 @@ class GoalTask(gymnasium.Env[Seen, Any]):
     def place(self, low: Any, high: Any, size: int = 2) -> Array:
         """Return a random place. low, high: bounds of all of its numbers, or of each."""
         return self.np_random.uniform(low, high, size)
+
+
+class SizedTask(GoalTask):
+    """A goal task whose class says how many numbers observation, goal and action have, and which attribute is achieved."""
+
+    numbers, thing = (1, 1, 1), ""
+
+    def __init__(self) -> None:
+        super().__init__(*self.numbers)
+
+    def achieved(self) -> Array:
+        return np.array(getattr(self, self.thing), np.float64).reshape(-1)
+
+
+def clipped(*numbers: float) -> Array:
+    """Return an action between -1 and 1."""
+    return np.array([min(1.0, max(-1.0, number)) for number in numbers], np.float32)
+
+
+def wrapped(angle: float) -> float:
+    """Return an angle between -pi and pi."""
+    return (angle + math.pi) % (2 * math.pi) - math.pi
 
 
 def unit(angle: float) -> Array:
