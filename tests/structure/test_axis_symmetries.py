@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pusher import Pusher, play, repeated_random_actions
 
-from hindsight_rl.structure.axis_symmetries import AxisSymmetries, pair_columns, values_overlap
+from hindsight_rl.structure.axis_symmetries import AxisSymmetries, goals_lie_around, pair_columns, values_overlap
 from hindsight_rl.structure.columns import Units
 from hindsight_rl.structure.contact import measure_contact
 from hindsight_rl.structure.controlled import find_controlled_columns
@@ -53,6 +53,18 @@ def test_correlations_are_those_of_numpy_and_0_for_a_constant():
     expected = np.corrcoef(values.T, signals)[:2, 2:]
     assert correlations(values, signals) == pytest.approx(expected)
     assert correlations(np.ones((50, 1)), signals) == pytest.approx(np.zeros((1, 3)))
+
+
+@pytest.mark.parametrize(
+    ("desired", "is_around"),
+    [([-1, 1, -2, 2], True), ([1, 1, 1, 2], False), ([0, 0, 0, 0], False)],
+    ids=["on both sides", "on one side", "as at the start"],
+)
+def test_a_mirror_needs_goals_on_both_sides_that_differ_from_the_start(desired, is_around):
+    nothing, start = np.zeros((4, 1)), np.zeros((4, 2))
+    goals = np.column_stack([np.full(4, 3.0), desired])
+    steps = Steps(nothing, nothing, nothing, start, start, goals, episode=np.arange(4))
+    assert goals_lie_around(steps, np.zeros(1), 1) is is_around
 
 
 class Driven(Pusher):

@@ -423,3 +423,26 @@ def test_what_is_not_flat_numbers_is_refused():
         infer_structure(play(Pusher(0), 1, repeated_random_actions(0)), images)
     with pytest.raises(InputError, match="At least 3 episodes are needed, got 0"):
         infer_structure([], SPEC)
+
+
+class Crashing(Pusher):
+    """A car that always drives, which the first action steers, until it stands at a wall; column 2 is its heading."""
+
+    def reset(self):
+        super().reset()
+        self.puck, self.heading = np.zeros(2), 0.0
+
+    def step(self, action):
+        self.heading += 0.3 * action[0]
+        if np.abs(self.puck).max() < 1:
+            self.puck = self.puck + 0.1 * np.array([np.cos(self.heading), np.sin(self.heading)])
+
+    def see(self):
+        return np.array([*self.puck, self.heading])
+
+
+def test_a_car_that_rests_where_it_crashed_is_a_body_as_nothing_can_touch_it():
+    spec = replace(SPEC, observation=ArraySpec((3,), "float64"))
+    [part] = infer_structure(play(Crashing(0), 20, repeated_random_actions(1)), spec).parts.parts
+    assert part.kind == "body"
+    assert part.rest > 0.5

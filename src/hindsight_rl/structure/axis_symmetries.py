@@ -274,8 +274,8 @@ def goals_lie_around(steps: Steps, centre: Array, axis: int) -> bool:
     """
     first, n_axes = np.flatnonzero(steps.starts_episode), steps.goal_size // len(centre)
     desired, achieved = (goals[first, axis::n_axes] for goals in (steps.desired_goal, steps.achieved_goal))
-    gaps = desired - centre
-    return bool((np.abs(gaps.mean(0)) <= gaps.std(0))[(desired != achieved).any(0)].all())
+    gaps, matters = desired - centre, (desired != achieved).any(0)
+    return bool(matters.any() and (np.abs(gaps.mean(0)) <= gaps.std(0))[matters].all())
 
 
 def mirror(centre: Array, n_axes: int, axis: int) -> AffineMap:

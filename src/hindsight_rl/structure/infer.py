@@ -26,7 +26,7 @@ from .findings import Structure
 from .mirrors import Mirrors
 from .model import ColumnTest
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
-from .parts import Parts, find_parts
+from .parts import POSITION_SIZES, Parts, find_parts
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
@@ -75,7 +75,9 @@ def infer_structure(
     steps, random_steps = (units.apply(each) for each in (steps, replace(random_steps, noise=noise)))
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
     controlled = find_controlled_columns(random_steps)
-    is_driven = np.array([column is None or column in controlled.columns for column in copies.columns])
+    # what else actions move may touch it; a car that crashes rests, too, but nothing else is there
+    may_touch = len(set(controlled.columns).difference(copies.columns)) >= min(POSITION_SIZES)
+    is_driven = np.array([c is None or c in controlled.columns or not may_touch for c in copies.columns])
     parts = find_parts(
         steps, random_steps, lambda dimensions: errors_add_up(compute_reward, episodes, dimensions), is_driven
     )
