@@ -106,3 +106,12 @@ def test_where_all_goals_are_the_same_the_size_of_the_task_is_their_distance_to_
     assert found.parts.objects == ((0, 1),)
     assert found.parts.goal_std == pytest.approx(2.0)  # as far as each object starts
     assert found.guesses == (COLUMNS["tool"],)
+
+
+def test_where_one_gap_is_a_column_any_position_may_be_the_rest_of_the_tool():
+    """The columns of the tool stand apart, so they are no neighbours."""
+    scale = np.ones(10)
+    scale[COLUMNS["gap"][1]] = 0
+    order = [0, 2, 3, 1, 4, 5, 6, 7, 8, 9]  # of columns: tool, object, object, tool, gaps, ...
+    found = infer_structure(play(FarPusher(0, order, scale), 10, repeated_random_actions(1, longest=2)), SPEC)
+    assert found.guesses[0] == (0, 3)

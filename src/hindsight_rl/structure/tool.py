@@ -39,17 +39,20 @@ def guess_tools(
     """Return columns that may be the tool where no contact was seen yet, the likely ones first.
 
     They are positions that follow the action. First come columns whose gap to the first object is a column of the
-    observation, then neighbouring columns: first those that come nearest to where this object is. Angles seldom do.
+    observation; where only some gaps are, any position may be the rest of the tool. Then come neighbouring columns. Of
+    both, those come first that come nearest to where this object is. Angles seldom do.
     """
     positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in copies.complete])
-    differences = find_differences(steps)
+    differences, gap_pairs = find_differences(steps), _gap_pairs(steps, controlled.columns)
     for size in possible_sizes(len(parts.objects[0])):
         of_object = [copies.complete[k] for k in parts.objects[0][:size]]
         beside = [[c for c in positions if third_column((c, column), differences) is not None] for column in of_object]
-        tools = [tuple(columns[0] for columns in beside)] if all(beside) else []
+        known = [columns[:1] or positions for columns in beside] if any(beside) else []
+        tools = [t for t in product(*known) if len(set(t)) == size and not any(set(pair) <= set(t) for pair in gap_pairs)]
         runs = [tuple(positions[at : at + size]) for at in range(len(positions) - size + 1)]
         runs = [run for run in runs if run[-1] - run[0] == size - 1 and run not in tools]
-        tools += sorted(runs, key=partial(_distance_to_range, steps, of_object))
+        nearest_first = partial(_distance_to_range, steps, of_object)
+        tools = [*sorted(tools, key=nearest_first), *sorted(runs, key=nearest_first)]
         if tools:
             return tuple(tools[:MOST_GUESSES])
     return ()
