@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -75,12 +76,8 @@ def infer_structure(
     steps, random_steps = (units.apply(each) for each in (steps, replace(random_steps, noise=noise)))
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
     controlled = find_controlled_columns(random_steps)
-    # what else actions move may touch it; a car that crashes rests, too, but nothing else is there
-    may_touch = len(set(controlled.columns).difference(copies.columns)) >= min(POSITION_SIZES)
-    is_driven = np.array([c is None or c in controlled.columns or not may_touch for c in copies.columns])
-    parts = find_parts(
-        steps, random_steps, lambda dimensions: errors_add_up(compute_reward, episodes, dimensions), is_driven
-    )
+    add_up = partial(errors_add_up, compute_reward, episodes)
+    parts = find_parts(steps, random_steps, add_up, _may_be_driven(copies, controlled))
     sequence, guesses = _look_for_contact(steps, parts, copies, controlled, units)
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden)
     has_mirrors = not parts.has_object and copies.is_complete
@@ -105,6 +102,16 @@ def infer_structure(
     if sequence is None or not probing:
         return found
     return _with_probing(found, sequence, [*episodes, *later], probing, noise, compute_reward, decided)
+
+
+def _may_be_driven(copies: GoalCopies, controlled: ControlledColumns) -> Array:
+    """Return which dimensions of the goal actions may move at once, (g,) bool.
+
+    All of them if there is nothing else that could touch them: a car that always drives, until it crashes, rests then.
+    """
+    others = set(controlled.columns).difference(copies.columns)
+    may_be_touched = len(others) >= min(POSITION_SIZES)
+    return np.array([c is None or c in controlled.columns or not may_be_touched for c in copies.columns])
 
 
 def _look_for_contact(
