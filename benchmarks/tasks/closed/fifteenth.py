@@ -1,4 +1,4 @@
-"""Closed tasks: pancakes, skaters, a gripper and two bins, a filing cabinet, an airlock, and an aircraft."""
+"""Closed tasks: pancakes, skaters, a filing cabinet, an airlock, and an aircraft."""
 
 from __future__ import annotations
 
@@ -120,74 +120,6 @@ def solver(after: Any) -> Any:
         return plan.pop(0) if plan else after(state).index(state)
 
     return act
-
-
-class BinPick(SizedTask):
-    """A gripper, seen from the front, takes a block out of one of two deep bins, and brings it into a bin or above. The
-    fingers need room beside the block. It holds the block while it squeezes. Actions: two speeds, squeeze. Centimetres.
-    """
-
-    numbers, thing, near, rim, walls = (7, 2, 3), "block", 2.0, 12.0, np.array([5.0, 25.0, 35.0, 55.0])
-
-    def begin(self) -> None:
-        draw, self.holds = self.np_random.uniform, False
-        self.jaw, self.wide = draw([4, 16], [56, 36]), draw(2.5, 6)
-        start, wish = self.np_random.integers(2, size=2)
-        self.block = self.goal = np.array([draw(9.5, 20.5) + 30 * start, 0.0])
-        while np.linalg.norm(self.goal - self.block) < 6:
-            is_up = draw() < 0.4
-            self.goal = np.array([draw(8, 52), draw(14, 28)]) if is_up else np.array([draw(9.5, 20.5) + 30 * wish, 0.0])
-
-    def room(self, x: float, z: float) -> tuple[float, float]:
-        """Return between which walls a place is."""
-        k = int(np.searchsorted(self.walls, x))
-        bounds = [-10.0, *self.walls.tolist(), 70.0]
-        return (bounds[k], bounds[k + 1]) if z < self.rim else (-10.0, 70.0)
-
-    def move(self, action: Array) -> None:
-        """Open or close, move along, move up or down, and let the block fall if it is not held."""
-        (x, z), (bx, bz) = self.jaw, self.block
-        low, high = self.room(x, z)
-        between = abs(bx - x) < self.wide and z < bz + 4
-        most = min(6.0, x - low - 1.2, high - x - 1.2)
-        wide = max(2.0 if between else 0.3, min(most, self.wide - 0.75 * action[2]))
-        self.holds = bool(between and wide <= 2.0 and action[2] > 0.2)
-        new = min(high - wide - 1.1, max(low + wide + 1.1, x + 3 * action[0]))
-        if z < bz + 4 and not between:  # a block beside the fingers stops them
-            new = min(bx - 3 - wide, new) if x < bx else max(bx + 3 + wide, new)
-        x, z = min(60.0, max(0.0, new)), max(0.5, z + 3 * action[1])
-        left, right = self.room(x, z)
-        if z < self.rim and (x - wide - 1 < left or x + wide + 1 > right):
-            z = self.rim
-        if not between and z < bz + 4 and wide - 2 < abs(bx - x) < wide + 3:
-            z = bz + 4.0  # a finger stands on the block
-        if self.holds:
-            bx, bz = x, max(0.0, z - 0.5)
-        else:
-            bx, bz = (min(x + wide - 2, max(x - wide + 2, bx)) if between else bx), max(0.0, bz - 8)
-            left, right = self.room(bx, bz)
-            bx = min(right - 2, max(left + 2, bx))
-        self.jaw, self.wide, self.block = np.array([x, z]), wide, np.array([bx, bz])
-
-    def observe(self) -> Array:
-        return np.array([self.jaw[1], self.wide, *self.block, self.jaw[0], float(self.holds), self.block[0] - self.jaw[0]])
-
-
-def fetch(observation: Observation) -> Array:
-    """Open to a little more than the block, go down over it, squeeze, lift it over the walls, and bring it."""
-    z, wide, bx, bz, x, holds, _ = observation["observation"]
-    goal, missing = observation["desired_goal"], observation["desired_goal"] - observation["achieved_goal"]
-    if holds:
-        if abs(missing[0]) < 1:
-            return clipped(missing[0] / 3, missing[1] / 3, -1 if goal[1] == 0 and bz < 0.5 else 1)
-        height = 16 if (x < 30) != (goal[0] < 30) or goal[1] > 0 or z > 12 else 6
-        return clipped(missing[0] / 3 if z > height - 3 else 0, (height - z) / 3, 1)
-    opens = (wide - 3) / 0.75
-    if goal[1] == 0 and math.hypot(*missing) < 1.5:
-        return clipped(0, 1 if wide > 2.7 else 0, opens)
-    if (abs(bx - x) < 0.5 and abs(wide - 3) < 0.3) or z < bz + 3:
-        return clipped((bx - x) / 3, (bz + 0.5 - z) / 3, 1 if z < bz + 1.5 else opens)
-    return clipped((bx - x) / 3 if z > 13 else 0, (16 - z) / 3, opens)
 
 
 class FilingCabinet(SizedTask):
@@ -379,7 +311,6 @@ def navigate(observation: Observation) -> Array:
 TASKS: tuple[Task, ...] = (
     Task("PancakeFlip-v0", "discrete", "closed", PancakeFlip, 25, lambda: solver(PancakeFlip.after)),
     Task("IceSkaters-v0", "discrete", "closed", IceSkaters, 40, lambda: solver(IceSkaters.after)),
-    Task("BinPick-v0", "grasp", "closed", BinPick, 60, lambda: fetch),
     Task("FilingCabinet-v0", "pull", "closed", FilingCabinet, 70, lambda: file_away),
     Task("Airlock-v0", "later", "closed", Airlock, 100, lock_through),
     Task("FixFlight-v0", "units", "closed", FixFlight, 60, lambda: navigate),

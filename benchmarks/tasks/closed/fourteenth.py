@@ -1,4 +1,4 @@
-"""Closed tasks: an arm and a shelf, turning rings, a leaf blower, a wall with a gap, a box with a lid, and a string."""
+"""Closed tasks: an arm and a shelf, turning rings, a leaf blower, and a string."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..open.base import Array, SizedTask, clipped, push_out, unit, wrapped
+from ..open.base import Array, SizedTask, clipped, unit, wrapped
 from ..task import Observation, Task
 
 
@@ -186,139 +186,6 @@ def blow(observation: Observation) -> Array:
     return clipped(*(behind / 0.08), off / 0.4, needs if blows else 0)
 
 
-class GapPuck(SizedTask):
-    """A finger pushes a puck over a bench with a low wall, which has one gap. The finger can rise over wall and puck; the
-    puck has to go through the gap, which is elsewhere in each episode. Actions: speeds along three axes. Centimetres.
-    """
-
-    numbers, thing, near, touch = (6, 2, 3), "puck", 4.0, 6.0
-
-    def begin(self) -> None:
-        draw, side = self.np_random.uniform, self.np_random.choice([-1, 1])
-        self.gap, self.puck = draw(16, 44), np.array([50 + side * draw(14, 38), draw(12, 48)])
-        self.finger, self.goal = draw([0, 0, 0], [100, 60, 6]), self.puck
-        side = -side if draw() < 0.75 else side
-        while np.linalg.norm(self.goal - self.puck) < 15:
-            self.goal = np.array([50 + side * draw(14, 40), draw(10, 50)])
-        self.finger[:2] = self.finger[:2] + push_out(self.finger[:2], self.puck, self.touch)
-
-    def move(self, action: Array) -> None:
-        (x, _, was), (new, y, h) = self.finger, np.clip(self.finger + [4, 4, 2] * action, [-8, -8, 0], [108, 68, 6])
-        if h < 2 <= was and np.linalg.norm(self.puck - [new, y]) < self.touch:
-            h = 2.0  # it stands on the puck
-        if h < 4 and (x < 50) != (new < 50) and abs(y - self.gap) > 8:
-            new = 49.0 if x < 50 else 51.0
-        self.finger = np.array([new, y, h])
-        if h < 2:
-            self.push()
-
-    def push(self) -> None:
-        """Move the puck out of the finger's way as far as the wall lets it, and then the finger out of the puck."""
-        inside = abs(self.puck[0] - 50) < 4
-        x, y = np.clip(self.puck + push_out(self.puck, self.finger[:2], self.touch), 4, [96, 56])
-        if inside:
-            y = min(self.gap + 5, max(self.gap - 5, y))
-        elif ((x < 50) != (self.puck[0] < 50) or abs(x - 50) < 4) and abs(y - self.gap) > 5:
-            x = 46.0 if self.puck[0] < 50 else 54.0
-        self.puck = np.array([x, y])
-        self.finger[:2] = self.finger[:2] + push_out(self.finger[:2], self.puck, self.touch)
-
-    def observe(self) -> Array:
-        return np.array([self.finger[1], *self.puck[::-1], self.finger[2], self.gap, self.finger[0]])
-
-
-def push_through(observation: Observation) -> Array:
-    """Push the puck before the gap, through it, and to the goal. Rise to get behind the puck."""
-    seen, puck, aim = observation["observation"], observation["achieved_goal"], observation["desired_goal"]
-    finger, gap = seen[[5, 0, 3]], seen[4]
-    side, wish = (1 if place[0] > 50 else -1 for place in (puck, aim))
-    if side != wish:
-        is_before = abs(puck[1] - gap) > 2.5 and abs(puck[0] - 50) > 6
-        aim = np.array([50 + 13 * (side if is_before else wish), gap])
-    elif abs(puck[0] - 50) < 9:
-        aim = np.array([50 + 13 * wish, gap])
-    way = aim - puck
-    far = max(1e-6, math.hypot(*way))
-    if far < 1.2:
-        return clipped(0, 0, 1)
-    ahead, back = way / far, finger[:2] - puck
-    side_way = np.array([-ahead[1], ahead[0]])
-    along, across = float(back @ ahead), float(back @ side_way)
-    if finger[2] < 2 and along < 0 and abs(across) < 2:
-        return clipped(*((ahead * min(4.0, far - along - 6) - across * side_way) / 4), -1)
-    behind = puck - 7.5 * ahead - finger[:2]
-    if math.hypot(*behind) < 0.8:
-        return clipped(0, 0, -1)
-    return clipped(*(behind / 4 if finger[2] >= 4 else (0, 0)), 1)
-
-
-class LidBox(SizedTask):
-    """A hand slides the lid of a flat box by its knob, and brings a marble out of the box or into it. The lid covers what
-    is below it. The goal: the opening of the box, and where the marble lies. Seen from above, in centimetres.
-    """
-
-    numbers, thing, near = (7, 3, 3), "things", 4.0
-
-    def begin(self) -> None:
-        draw, self.holds = self.np_random.uniform, 0
-        places = [draw([3, 3], [37, 17]), draw([3, 26], [80, 44])]
-        if draw() < 0.5:
-            places.reverse()
-        lids = draw(0, 40, 2)
-        self.hand, self.things = draw([0, 0], [80, 45]), np.array([lids[0], *places[0]])
-        self.goal = np.array([lids[1], *places[1]])
-
-    @staticmethod
-    def knob(lid: float) -> Array:
-        """Return where the knob is."""
-        return np.array([lid + 20, 10.0])
-
-    def covers(self, place: Array) -> bool:
-        """Return whether the lid is over a place."""
-        return bool(0 <= place[1] <= 20 and 0 <= place[0] - self.things[0] <= 40)
-
-    def move(self, action: Array) -> None:
-        """Move the hand with the lid (1) or the marble (2), let go, or take hold."""
-        was = self.hand
-        self.hand = np.clip(was + 5 * action[:2], [-5, -5], [85, 50])
-        if self.holds == 1:
-            self.things[0] = min(45.0, max(0.0, self.things[0] + self.hand[0] - was[0]))
-            self.hand = self.knob(self.things[0])
-        elif self.holds == 2:
-            self.things[1:] = self.hand
-        if action[2] <= 0:
-            if not (self.holds == 2 and self.covers(self.hand)):
-                self.holds = 0
-        elif not self.holds:
-            if np.linalg.norm(self.hand - self.things[1:]) < 4 and not self.covers(self.things[1:]):
-                self.holds, self.things[1:] = 2, self.hand
-            elif np.linalg.norm(self.hand - self.knob(self.things[0])) < 5:
-                self.holds, self.hand = 1, self.knob(self.things[0])
-
-    def observe(self) -> Array:
-        return np.array([*self.hand, float(self.holds == 1), *self.things, float(self.holds == 2)])
-
-
-def unbox(observation: Observation) -> Array:
-    """Open the lid as far as the marble needs, carry the marble, and set the lid."""
-    x, y, has_lid, lid, *marble, has_marble = observation["observation"]
-    goal, hand, marble = observation["desired_goal"], np.array([x, y]), np.array(marble)
-    missing = goal[1:] - marble
-    if has_marble:
-        return clipped(*(missing / 5), 1 if math.hypot(*missing) > 1 else -1)
-    wish, is_there = goal[0], math.hypot(*missing) < 2
-    if not is_there:
-        wish = max([4 + place[0] for place in (marble, goal[1:]) if place[1] < 20])
-        if lid >= wish - 1 and not has_lid:
-            return clipped(*((marble - hand) / 5), 1 if math.hypot(*(marble - hand)) < 5 else -1)
-    if has_lid:
-        return clipped((wish - lid) / 5, 0, 1 if abs(wish - lid) > 0.5 else -1)
-    if is_there and abs(wish - lid) < 1:
-        return clipped(0, 0, -1)
-    knob = LidBox.knob(lid) - hand
-    return clipped(*(knob / 5), 1 if math.hypot(*knob) < 6 else -1)
-
-
 class StringPair(SizedTask):
     """Two beads hang together by a string and lie on a table. A hand takes one of them and pulls; the other follows when
     the string is taut. The goal: where both beads lie. Actions: speeds of the hand, and its grip. Metres.
@@ -383,7 +250,5 @@ TASKS: tuple[Task, ...] = (
     Task("ShelfArm-v0", "obstacles", "closed", ShelfArm, 60, lambda: shelve),
     Task("TurningRings-v0", "obstacles", "closed", TurningRings, 90, lambda: slip_through),
     Task("LeafBlower-v0", "push", "closed", LeafBlower, 80, lambda: blow),
-    Task("GapPuck-v0", "push", "closed", GapPuck, 90, lambda: push_through),
-    Task("LidBox-v0", "several-objects", "closed", LidBox, 80, lambda: unbox),
     Task("StringPair-v0", "several-objects", "closed", StringPair, 50, arrange),
 )

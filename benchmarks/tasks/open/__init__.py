@@ -4,6 +4,7 @@ from ..task import Task
 from . import (
     aisles,
     angles,
+    boxes,
     fragile,
     grasp,
     grids,
@@ -40,6 +41,7 @@ _PHYSICS = (
     machines,
     loads,
     processes,
+    boxes,
 )
 _PUZZLES = (grids, puzzles, aisles)
 TASKS: tuple[Task, ...] = tuple(task for file in (*_PHYSICS, *_PUZZLES) for task in file.TASKS)
