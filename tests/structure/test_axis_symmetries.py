@@ -152,27 +152,3 @@ def test_actions_in_the_frame_of_the_tool_change_so_that_mirrored_steps_are_pred
         assert mirrors[(axis,)].holds
         assert f"o{column}=-o{column}" in entries
         assert [entry for entry in entries if entry.startswith("a")] == actions
-
-
-class Walled(Pusher):
-    """Column 8 is where the gap in a wall is, which no object has met yet: it stays the same in each episode."""
-
-    def reset(self):
-        super().reset()
-        self.place = self.rng.uniform(-1, 1)
-
-    def see(self):
-        seen = super().see()
-        seen[8] = self.place
-        return seen
-
-
-@pytest.mark.parametrize(("visible", "holds"), [(range(9), False), (range(8), True)], ids=["shown", "hidden"])
-def test_no_mirror_is_used_while_a_place_that_is_shown_may_have_either_sign(visible, holds):
-    steps = Steps.from_episodes(play(Walled(0), 60, repeated_random_actions(1)))
-    contact, controlled = measure_contact(steps, (0, 1), (2, 3)), find_controlled_columns(steps)
-    found = AxisSymmetries(steps, visible, contact, controlled, Units.same(10)).find()
-    mirrors = [verdict for verdict in found if len(verdict.candidate.axes) == 1]
-    assert [verdict.holds for verdict in mirrors] == [holds] * 2
-    assert [verdict.candidate.undecided for verdict in mirrors] == [() if holds else ("column 8",)] * 2
-    assert all(("with another sign or order of column 8" in verdict.reason()) != holds for verdict in mirrors)

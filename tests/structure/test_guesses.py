@@ -1,14 +1,11 @@
 """Where random actions touch nothing, what may be the tool is steered to the object."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import two_objects
 from pusher import COLUMNS, SPEC, Pusher, play, repeated_random_actions
 from two_objects import TwoObjects
 
-from hindsight_rl.records import ArraySpec
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import explain_missing, infer_structure, plan_guesses
 from hindsight_rl.structure.tool import possible_sizes
@@ -118,35 +115,3 @@ def test_where_one_gap_is_a_column_any_position_may_be_the_rest_of_the_tool():
     order = [0, 2, 3, 1, 4, 5, 6, 7, 8, 9]  # of columns: tool, object, object, tool, gaps, ...
     found = infer_structure(play(FarPusher(0, order, scale), 10, repeated_random_actions(1, longest=2)), SPEC)
     assert found.guesses[0] == (0, 3)
-
-
-class FarBox(FarPusher):
-    """The first dimension of the goal is how far a lid is open; column 9 shows it. Somebody else moves lid and object."""
-
-    def reset(self):
-        super().reset()
-        self.puck, self.goal = np.append(0.0, self.puck), np.append(0.5, self.goal)
-        self.n_steps, self.moves_at = 0, self.rng.permutation(np.arange(10, 40))
-
-    def step(self, action):
-        lid, self.puck = self.puck[0], self.puck[1:]
-        super().step(action)
-        self.n_steps += 1
-        lid_moves, object_moves = self.n_steps == self.moves_at[:2]
-        self.puck = np.append(lid + 0.1 * lid_moves, self.puck + 0.1 * object_moves)
-
-    def see(self):
-        lid, self.puck = self.puck[0], self.puck[1:]
-        seen = super().see()
-        self.puck = np.append(lid, self.puck)
-        seen[9] = lid
-        return seen
-
-
-def test_the_tool_is_guessed_by_the_object_that_is_a_position():
-    spec = replace(SPEC, goal=ArraySpec((3,), "float64"))
-    found = infer_structure(play(FarBox(0), 10, repeated_random_actions(1, longest=2)), spec)
-    assert found.parts.objects == ((0,), (1, 2))
-    assert found.guesses[0] == COLUMNS["tool"]
-    (plan,) = plan_guesses(found)
-    assert [columns.columns for columns in plan.objects] == [COLUMNS["object"]]

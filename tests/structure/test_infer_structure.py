@@ -390,7 +390,7 @@ def test_a_mirrored_tool_turns_the_other_way():
 
 def test_a_mirror_is_not_used_while_an_action_may_have_either_sign(inferred):
     verdict = inferred[0].symmetries[0]
-    undecided = replace(verdict, candidate=replace(verdict.candidate, undecided=("action 2",)), is_product=None)
+    undecided = replace(verdict, candidate=replace(verdict.candidate, undecided=(2,)), is_product=None)
     assert undecided.is_close
     assert undecided.is_uncertain
     assert not undecided.holds

@@ -165,23 +165,7 @@ class AxisSymmetries:
         (best, undecided), *others = sorted(found, key=lambda each: float(self._test.losses(each[0]).mean()))
         if not all(self._growth(best, other).is_above(0.0, 1) for other, _ in others):
             undecided = hand
-        actions, places = ([f"action {k}" for k in undecided], self._undecided_places(best) if axes else [])
-        return Candidate(name, best, axes, objects, (*actions, *places))
-
-    def _undecided_places(self, symmetry: Symmetry) -> list[str]:
-        """Return visible columns that may change their signs or not, and stay the same in each episode.
-
-        They may say where a gap in a wall is: objects meet it too seldom to show that, and would hit the mirrored wall.
-        """
-        stays = (self._steps.change == 0).all(0)
-        found = []
-        for k, column in enumerate(self._others[: len(self._test.others)]):
-            if stays[column] and symmetry.observation.source[column] == column:
-                sign = 1.0 if symmetry.observation.factor[column] > 0 else -1.0
-                growth = self._loss_with_other_sign(symmetry, (k, k, sign, sign)) - self._test.losses(symmetry)
-                if not mean_and_error(growth).is_above(0.0, 1):
-                    found.append(f"column {column}")
-        return found
+        return Candidate(name, best, axes, objects, tuple(undecided))
 
     def _with_signs(self, goal: AffineMap, action: AffineMap) -> tuple[Symmetry, list[int]]:
         """Return the symmetry, and the actions whose signs are undecided.
@@ -239,20 +223,19 @@ class AxisSymmetries:
         First come those whose other sign alone is best: of a heading's cosine it may seem better if the sine is wrong.
         """
         usual = self._test.losses(symmetry).mean()
-        loss = {pair: self._loss_with_other_sign(symmetry, pair).mean() for pair in unclear}
+        loss = {pair: self._loss_with_other_sign(symmetry, pair) for pair in unclear}
         for i, j, sign, back in sorted(unclear, key=lambda pair: loss[pair]):
-            other = self._loss_with_other_sign(symmetry, (i, j, sign, back)).mean()
+            other = self._loss_with_other_sign(symmetry, (i, j, sign, back))
             if other < usual:
                 usual = other
                 self._set_pair(symmetry, i, j, -sign, -back)
 
-    def _loss_with_other_sign(self, symmetry: Symmetry, pair: Pair) -> Array:
-        """Return the squared error of each episode, (episodes,)."""
+    def _loss_with_other_sign(self, symmetry: Symmetry, pair: Pair) -> float:
         i, j, sign, back = pair
         self._set_pair(symmetry, i, j, -sign, -back)
-        losses = self._test.losses(symmetry)
+        loss = float(self._test.losses(symmetry).mean())
         self._set_pair(symmetry, i, j, sign, back)
-        return losses
+        return loss
 
     def _turn_over(self, symmetry: Symmetry) -> None:
         """Let columns that refute it alone by staying as they are change their sign, if they do not refute it then."""
@@ -267,7 +250,14 @@ class AxisSymmetries:
                 return
 
     def _offset(self, column: int) -> float:
-        return offset_of(self._steps.observation[:, column], self._start[column], self._std[column])
+        """Return the offset with which a column changes its sign: about 0, or where it starts if it lies on one side of 0.
+
+        So does the last joint of an arm, which is bent from the start.
+        """
+        if not lie_on_one_side(self._steps.observation[:, [column]])[0]:
+            return 0.0
+        # so few digits that more episodes seldom change them
+        return 2 * float(rounded(self._start[column], self._std[column], digits=2))
 
     def _set_pair(self, symmetry: Symmetry, i: int, j: int, sign: float, back: float) -> None:
         one, other = self._others[i], self._others[j]
@@ -275,16 +265,6 @@ class AxisSymmetries:
         _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
         if one == other:
             symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
-
-
-def offset_of(values: Array, start: float, deviation: float) -> float:
-    """Return the offset with which a column (N,) changes its sign: about 0, or where it starts if it lies on one side of 0.
-
-    So does the last joint of an arm, which is bent from the start.
-    """
-    if not lie_on_one_side(values[:, None])[0]:
-        return 0.0
-    return 2 * float(rounded(np.array(start), deviation, digits=2))  # so few digits that more episodes seldom change them
 
 
 def goals_lie_around(steps: Steps, centre: Array, axis: int) -> bool:

@@ -36,15 +36,14 @@ class Candidate:
 
     axes: of the goal: one for a mirror of an axis, two for a quarter turn, none for others.
     objects: the numbers of two objects that are exchanged.
-    undecided: actions and columns, as "action 0", of which it is not known yet whether they change their signs, or are
-        exchanged.
+    undecided: actions of which it is not known yet whether they change their signs, or are exchanged.
     """
 
     name: str
     symmetry: Symmetry
     axes: tuple[int, ...] = ()
     objects: tuple[int, ...] = ()
-    undecided: tuple[str, ...] = ()
+    undecided: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -139,8 +138,8 @@ class SymmetryVerdict:
             growth = self.loss.in_percent(SYMMETRY_MARGIN, self.n_tested)
             reason = f"in transformed steps the error of column {self.column} grows, relative to its variance, by {growth}"
         if self.candidate.undecided:
-            undecided = ", ".join(self.candidate.undecided)
-            reason += f"; with another sign or order of {undecided} the error is about the same"
+            actions = ", ".join(map(str, self.candidate.undecided))
+            reason += f"; with another sign or order of action {actions} the error is about the same"
         if not self.opposite.is_above(SYMMETRY_MARGIN, 1):
             reason += "; the model knows too little: of opposite motion the error would hardly be larger"
         if not self.distance:

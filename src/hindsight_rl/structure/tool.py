@@ -38,15 +38,14 @@ def guess_tools(
 ) -> tuple[tuple[int, ...], ...]:
     """Return columns that may be the tool where no contact was seen yet, the likely ones first.
 
-    They are positions that follow the action. First come columns whose gap to an object is a column of the
+    They are positions that follow the action. First come columns whose gap to the first object is a column of the
     observation; where only some gaps are, any position may be the rest of the tool. Then come neighbouring columns. Of
     both, those come first that come nearest to where this object is. Angles seldom do.
     """
     positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in copies.complete])
     differences, gap_pairs = find_differences(steps), _gap_pairs(steps, controlled.columns)
-    largest = max(parts.objects, key=len)  # others may be openings, which are no positions
-    for size in possible_sizes(len(largest)):
-        of_object = [copies.complete[k] for k in largest[:size]]
+    for size in possible_sizes(len(parts.objects[0])):
+        of_object = [copies.complete[k] for k in parts.objects[0][:size]]
         beside = [[c for c in positions if third_column((c, column), differences) is not None] for column in of_object]
         known = [columns[:1] or positions for columns in beside] if any(beside) else []
         tools = [t for t in product(*known) if len(set(t)) == size and not any(set(pair) <= set(t) for pair in gap_pairs)]
