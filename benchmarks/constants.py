@@ -18,6 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from gymnasium.spaces import Box
+
 from hindsight_rl import HER
 from hindsight_rl.errors import HindsightError
 from hindsight_rl.structure import infer_structure
@@ -26,7 +28,7 @@ from tasks import TASKS
 
 RESULTS = Path(__file__).parent / "results" / "constants.md"
 PACKAGE = "hindsight_rl.structure"
-CONTINUOUS = [name for name, task in TASKS.items() if task.status == "open" and task.family != "discrete"]
+CONTINUOUS = [name for name, task in TASKS.items() if task.status == "open" and isinstance(task.make().action_space, Box)]
 LABELS = ("SCALAR", "UNCLEAR_AXIS")  # numbers that only name something
 NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 Options = dict[str, Any]
