@@ -441,7 +441,7 @@ class Crashing(Pusher):
         return np.array([*self.puck, self.heading])
 
 
-def test_a_car_that_rests_where_it_crashed_is_a_body_as_nothing_can_touch_it():
+def test_a_car_that_rests_where_it_crashed_is_a_body():
     spec = replace(SPEC, observation=ArraySpec((3,), "float64"))
     [part] = infer_structure(play(Crashing(0), 20, repeated_random_actions(1)), spec).parts.parts
     assert part.kind == "body"

@@ -672,7 +672,7 @@ def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_p
         assert len(trial.on_path.successes) > 0 < len(trial.straight.successes)
         trial.on_path, trial.straight, trainer.success = successes(*on_path), successes(*straight), successes(*success)
         search._refine(trainer, trainer.buffer.timeline.episodes())
-        assert search.state.is_trying == (outcome == "trial")
+        assert (search.state.open_trial is not None) == (outcome == "trial")
         assert bool(trainer.agent.policy_spec.options.n_waypoints) == (outcome != "none")
         assert (trainer.agent.policy_weights().next_waypoint != GOAL).any() == (outcome == "paths")
         reasons = [each.reason for each in search.state.found.structure if each.option == "n_waypoints"]

@@ -27,7 +27,7 @@ from .findings import Structure
 from .mirrors import Mirrors
 from .model import ColumnTest
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
-from .parts import POSITION_SIZES, Parts, find_parts
+from .parts import Parts, find_parts
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
@@ -76,8 +76,7 @@ def infer_structure(
     steps, random_steps = (units.apply(each) for each in (steps, replace(random_steps, noise=noise)))
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
     controlled = find_controlled_columns(random_steps)
-    add_up = partial(errors_add_up, compute_reward, episodes)
-    parts = find_parts(steps, random_steps, add_up, _may_be_driven(copies, controlled))
+    parts = find_parts(steps, random_steps, partial(errors_add_up, compute_reward, episodes))
     sequence, guesses = _look_for_contact(steps, parts, copies, controlled, units)
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden)
     has_mirrors = not parts.has_object and copies.is_complete
@@ -102,16 +101,6 @@ def infer_structure(
     if sequence is None or not probing:
         return found
     return _with_probing(found, sequence, [*episodes, *later], probing, noise, compute_reward, decided)
-
-
-def _may_be_driven(copies: GoalCopies, controlled: ControlledColumns) -> Array:
-    """Return which dimensions of the goal actions may move at once, (g,) bool.
-
-    All of them if there is nothing else that could touch them: a car that always drives, until it crashes, rests then.
-    """
-    others = set(controlled.columns).difference(copies.columns)
-    may_be_touched = len(others) >= min(POSITION_SIZES)
-    return np.array([c is None or c in controlled.columns or not may_be_touched for c in copies.columns])
 
 
 def _look_for_contact(

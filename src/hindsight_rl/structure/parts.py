@@ -77,16 +77,12 @@ class Parts:
 
 
 def find_parts(
-    steps: Steps,
-    random_steps: Steps | None = None,
-    errors_add_up: Callable[[Sequence[int]], bool] = lambda _: False,
-    is_driven: Array | None = None,
+    steps: Steps, random_steps: Steps | None = None, errors_add_up: Callable[[Sequence[int]], bool] = lambda _: False
 ) -> Parts:
     """Find the parts of the goal in steps.
 
     random_steps: those with random actions. They alone show what rests by itself: a policy may rest at its goal, or move an
         object from the start. None: all steps are random.
-    is_driven: which dimensions actions may move at once, (g,) bool; None: all of them.
     errors_add_up: whether errors in some dimensions add up to one distance, which decides what is a success.
 
     Two dimensions of one kind belong together if the one that moves less often mostly moves with the other: the height of
@@ -99,11 +95,10 @@ def find_parts(
     least = AT_REST * _size(steps)
     settling = _settling(random_steps, least, int(steps.time.max()) + 1)
     is_moving, at_random = (np.abs(each.displacement - settling[each.time]) > least for each in (steps, random_steps))
-    is_driven = np.ones(steps.goal_size, bool) if is_driven is None else is_driven
-    moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random, is_driven)
+    moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random)
     # each of them rests in most steps, but in most steps one of them moves
     one_moves = np.any(at_random[:, ~is_body], axis=1, keepdims=True)
-    is_body |= ~_waits(random_steps, one_moves, np.any(is_driven[~is_body], keepdims=True))
+    is_body |= ~_waits(random_steps, one_moves)
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = _moved_by_episode(steps, steps.noise)
@@ -161,12 +156,11 @@ def _size(steps: Steps) -> Array:
     return np.asarray(np.maximum(np.where(desired > 0, desired, otherwise), TINY))
 
 
-def _waits(steps: Steps, is_moving: Array, is_driven: Array) -> Array:
+def _waits(steps: Steps, is_moving: Array) -> Array:
     """Return whether each of m dimensions rests in most steps, and waits for something in most episodes, (m,) bool.
 
     It waits in an episode if it does not move in the first steps, if it moves in the first one only, or if it rests in most
-    steps before its last motion. What breaks or falls rests only after its last motion, but actions drive it before. If
-    they do not, it is an object that something touches from the start. is_moving: (N, m). is_driven: (m,).
+    steps before its last motion. What breaks or falls rests only after its last motion. is_moving: (N, m).
     """
     starts = np.flatnonzero(steps.starts_episode)
     ends = np.append(starts[1:], len(steps))
@@ -175,7 +169,7 @@ def _waits(steps: Steps, is_moving: Array, is_driven: Array) -> Array:
         first = np.where(motion.any(0), motion.argmax(0), BY_ITSELF)
         n_until_last = len(motion) - motion[::-1].argmax(0)
         waits.append((first >= BY_ITSELF) | (n_until_last < BY_ITSELF) | (motion.sum(0) < MOSTLY * n_until_last))
-    return np.asarray(((~is_moving).mean(0) > MOSTLY) & ((np.mean(waits, axis=0) > MOSTLY) | ~is_driven))
+    return np.asarray(((~is_moving).mean(0) > MOSTLY) & (np.mean(waits, axis=0) > MOSTLY))
 
 
 def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:

@@ -16,9 +16,6 @@ from ..replay.buffer import HindsightBuffer
 from ..rollout.collect import Job
 from ..rollout.workers import Ticket
 from ..seeds import TRAINING
-from ..structure.steps import SAMPLED
-from ..structure.success import find_success_distance
-from ..task_structure.waypoints import Waypoints
 from .evaluate import result_with_retries
 from .run_state import RunState
 from .structure_search import StructureSearch
@@ -170,14 +167,6 @@ def observe(agent: Agent, buffer: HindsightBuffer, episodes: Iterable[Episode]) 
     for episode in episodes:
         for augmented in buffer.symmetries.augmented(episode):
             agent.observe(augmented)
-
-
-def plan_waypoints(agent: Agent, buffer: HindsightBuffer) -> None:
-    """Give the agent waypoints over the stored episodes, if it has the option."""
-    n_waypoints, timeline = agent.policy_spec.options.n_waypoints, buffer.timeline
-    if n_waypoints and timeline.num_episodes:
-        distance = find_success_distance(buffer.compute_reward, timeline.episodes(SAMPLED)) or 0.0
-        agent.waypoints = Waypoints.plan(timeline.paths(), n_waypoints, distance)
 
 
 def can_take(policy: PolicySpec, action: Array) -> bool:

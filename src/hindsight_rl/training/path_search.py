@@ -1,4 +1,7 @@
-"""Whether planned paths help an agent that mostly fails: walls may make the way longer than random actions show."""
+"""The plan of paths over waypoints, and the trial of it where an agent mostly fails.
+
+Walls may make paths longer than random actions show.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from ..recipes.presets import load_preset
 from ..records import Array
 from ..replay.buffer import HindsightBuffer
 from ..structure import Structure
-from ..structure.steps import MOSTLY
+from ..structure.steps import MOSTLY, SAMPLED
+from ..structure.success import find_success_distance
+from ..task_structure.waypoints import Waypoints
 from .demonstrations import Demonstrations
 from .replacement import AGAIN_FROM, LOOK_EVERY
 from .resolve import Found
@@ -32,15 +37,15 @@ class PathSearch:
 
     def look(self, run: RunState, state: SearchState, found: Structure) -> None:
         """Begin or end the trial if that is due. found: what the episodes so far show."""
-        trial, has_waypoints = state.trial, run.settings.agent_options.n_waypoints > 0
+        trial, has_waypoints = state.open_trial, run.settings.agent_options.n_waypoints > 0
         mostly_fails = run.counts.env_steps >= AGAIN_FROM and run.success.interval[1] < MOSTLY
-        if trial is None and mostly_fails and found.has_paths and not has_waypoints:
+        if state.trial is None and mostly_fails and found.has_paths and not has_waypoints:
             if self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
                 state.trial = PathTrial()
-        elif trial is not None and not trial.is_over and (trial.is_clear or not mostly_fails):
+        elif trial is not None and (trial.is_clear or not mostly_fails):
             trial.is_over = True
             self._plan(run, state, str(trial) if trial.pays else "")
-        if state.is_trying:
+        if state.open_trial is not None:
             state.next_at = run.counts.env_steps + LOOK_EVERY
 
     def _plan(self, run: RunState, state: SearchState, reason: str, is_followed: bool = True) -> bool:
@@ -55,5 +60,14 @@ class PathSearch:
         if n_waypoints != run.settings.agent_options.n_waypoints:
             run.agent.plan_paths(n_waypoints, is_followed)
             run.rebuild(self._build(settings, run.agent, None), settings)
+            plan_waypoints(run.agent, run.buffer)
         run.settings, run.agent.follows_paths = settings, is_followed
         return n_waypoints > 0
+
+
+def plan_waypoints(agent: Agent, buffer: HindsightBuffer) -> None:
+    """Give the agent waypoints over the stored episodes, if it has the option."""
+    n_waypoints, timeline = agent.policy_spec.options.n_waypoints, buffer.timeline
+    if n_waypoints and timeline.num_episodes:
+        distance = find_success_distance(buffer.compute_reward, timeline.episodes(SAMPLED)) or 0.0
+        agent.waypoints = Waypoints.plan(timeline.paths(), n_waypoints, distance)

@@ -230,8 +230,8 @@ class SearchState:
         """Take note of how an episode ended. looks_for_endings: whether it is open how successes end episodes."""
         if looks_for_endings:
             self.endings.add(episode)
-        if self.trial is not None and not self.trial.is_over:
-            self.trial.add(episode)
+        if self.open_trial is not None:
+            self.open_trial.add(episode)
 
     def update_endings(self) -> bool:
         """Use how successes end episodes while no episode contradicts it. Return whether `found` changed."""
@@ -265,14 +265,14 @@ class SearchState:
         return replace(exploration, random_action_repeat=SHORT_REPEAT) if episode % 2 else exploration
 
     @property
-    def is_trying(self) -> bool:
-        """Whether it is being tried whether planned paths help."""
-        return self.trial is not None and not self.trial.is_over
+    def open_trial(self) -> PathTrial | None:
+        """The trial of planned paths, as long as it is not decided."""
+        return None if self.trial is None or self.trial.is_over else self.trial
 
     def searching(self, exploration: Exploration, episode: int, has_succeeded: bool) -> Exploration:
         """Return the exploration of an episode of an agent that learns. has_succeeded: whether the agent did lately."""
-        if self.trial is not None and self.is_trying:
-            return self.trial.exploration(exploration, episode)
+        if self.open_trial is not None:
+            return self.open_trial.exploration(exploration, episode)
         return exploration if has_succeeded else self.with_guess(exploration, episode)
 
     def with_guess(self, exploration: Exploration, episode: int) -> Exploration:

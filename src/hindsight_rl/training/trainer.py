@@ -13,9 +13,10 @@ from ..replay.buffer import HindsightBuffer
 from ..rollout.episode_sources import EpisodeSource
 from ..task_structure.waypoints import is_planning_due
 from .demonstrations import Demonstrations
-from .episodes import EpisodeStore, RolloutSchedule, can_take, observe, plan_waypoints
+from .episodes import EpisodeStore, RolloutSchedule, can_take, observe
 from .evaluator import Evaluator
 from .events import EpisodesStored, Event, JobFinished, OptionsChanged
+from .path_search import plan_waypoints
 from .run_state import Counts, RunState
 from .structure_search import StructureSearch
 from .updates import UpdateLoop
@@ -205,7 +206,7 @@ class Trainer(RunState):
         if is_new:
             observe(agent, buffer, demonstrations.episodes if demonstrations else ())
             observe(agent, buffer, stored)
-        plan_waypoints(agent, buffer)
+            plan_waypoints(agent, buffer)
         self.drop_jobs()
         self.evaluator.drop()
         why = why_new if is_new and self.counts.updates else ""  # an agent without updates had learned nothing
