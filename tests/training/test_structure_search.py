@@ -651,7 +651,7 @@ def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
         ((10, 2), (10, 2), (10, 40), "none"),  # the agent learns without them
     ],
 )
-def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_pay(on_path, straight, success, outcome):
+def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_help(on_path, straight, success, outcome):
     with HER("PointReach-v0", recipe="default", **FAST | {"structure": "inferred"}) as model:
         model.learn(200)
         trainer, agent, search = model.trainer, model.trainer.agent, model.trainer.search

@@ -27,7 +27,7 @@ Build = Callable[[Settings, Agent | None, Mapping[str, Array] | None], tuple[Age
 
 
 class PathSearch:
-    """Lets every second episode of an agent that mostly fails follow planned paths, and plans them for good if that pays.
+    """Lets every second episode of an agent that mostly fails follow planned paths, and plans them for good if that helps.
 
     The networks stay the same. resolve, build: see `StructureSearch`.
     """
@@ -44,7 +44,7 @@ class PathSearch:
                 state.trial = PathTrial()
         elif trial is not None and (trial.is_clear or not mostly_fails):
             trial.is_over = True
-            self._plan(run, state, str(trial) if trial.pays else "")
+            self._plan(run, state, str(trial) if trial.helps else "")
         if state.open_trial is not None:
             state.next_at = run.counts.env_steps + LOOK_EVERY
 

@@ -90,14 +90,14 @@ class PathTrial:
             (self.straight if episode.number % 2 else self.on_path).add(bool(episode.success))
 
     @property
-    def pays(self) -> bool:
+    def helps(self) -> bool:
         """Whether episodes on paths succeed more often for certain."""
         return self.on_path.interval[0] > self.straight.interval[1]
 
     @property
     def is_clear(self) -> bool:
         """Whether episodes of one kind succeed more often for certain."""
-        return self.pays or self.straight.interval[0] > self.on_path.interval[1]
+        return self.helps or self.straight.interval[0] > self.on_path.interval[1]
 
     def __str__(self) -> str:
         on_path, straight = (f"{sum(each.successes)} of {len(each.successes)}" for each in (self.on_path, self.straight))
