@@ -11,7 +11,9 @@ from .fifteenth import TASKS as FIFTEENTH
 from .fourteenth import TASKS as FOURTEENTH
 from .fourth import TASKS as FOURTH
 from .ninth import TASKS as NINTH
+from .seventeenth import TASKS as SEVENTEENTH
 from .seventh import TASKS as SEVENTH
+from .sixteenth import TASKS as SIXTEENTH
 from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .twelfth import TASKS as TWELFTH
@@ -34,4 +36,6 @@ TASKS: tuple[Task, ...] = (
     *THIRTEENTH,
     *FOURTEENTH,
     *FIFTEENTH,
+    *SIXTEENTH,
+    *SEVENTEENTH,
 )
