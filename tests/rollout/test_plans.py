@@ -97,23 +97,46 @@ def test_an_episode_that_follows_rules_acts_for_the_goal_or_else_near_it():
     assert 60 < sum(each == 3 for each in beyond) < 140  # near it or anywhere, then at random
 
 
-def probing_action(seen, **changed):
-    """The mean of many actions of a plan: the tool is column 0, the object column 1, and columns 2 and 3 are a heading."""
+ACTION = ArraySpec((2,), "float64", (-9.0, -9.0), (9.0, 9.0))
+
+
+def probing_actor(**changed):
+    """The plan: the tool is column 0, the object column 1, and columns 2 and 3 are a heading."""
     nothing = AffineColumns.plain(())
-    plan = {"effect": ((0.5,), (0.0,)), "drift": ((0.0, 0.0),), "posture": nothing, "by_posture": (), "reach": 1e-6}
+    plan = {"effect": ((0.5,), (0.4,)), "drift": ((0.0, 0.0),), "posture": nothing, "by_posture": (), "reach": 1e-6}
     probing = Probing(AffineColumns.plain((0,)), (AffineColumns.plain((1,)),), **plan | changed)
-    act = ProbingActor(probing, ArraySpec((2,), "float64", (-9.0, -9.0), (9.0, 9.0)), np.random.default_rng(0))
+    return ProbingActor(probing, ACTION, np.random.default_rng(0))
+
+
+def probing_action(seen, **changed):
+    """The mean of many actions."""
+    act = probing_actor(**changed)
     return np.mean([act({"observation": np.array(seen)}) for _ in range(20_000)], axis=0)
 
 
 def test_the_tool_is_steered_by_the_inverse_of_what_actions_do():
-    """By hand: the gap is 1, of which an action makes 0.5; the second entry of the action has no effect."""
-    assert probing_action([0.0, 1.0]) == pytest.approx([2, 0], abs=0.1)
+    """By hand: the gap is 0.82, of which actions make 0.5 and 0.4; the smallest ones that do have these ratios."""
+    assert probing_action([0.0, 0.82]) == pytest.approx([1, 0.8], abs=0.1)
+
+
+def test_what_hardly_moves_the_tool_is_kept_until_the_target_is_met():
+    """The second entry of the action has a sixth of the effect of the first: it is at one of two ends, or noise."""
+    act, tool, entries = probing_actor(effect=((0.6,), (0.1,)), reach=1.0), 0.0, []
+    for _ in range(20_000):
+        action = act({"observation": np.array([tool, 0.0])})
+        tool += 0.6 * action[0]
+        entries.append(action[1])
+    at_end = np.abs(entries) == 9
+    stays = np.diff(entries) == 0
+    assert [np.mean(np.array(entries) == end) for end in (-9, 9)] == pytest.approx([1 / 3, 1 / 3], abs=0.05)
+    assert stays[at_end[1:] & at_end[:-1]].mean() > 0.6
+    assert not stays[~at_end[1:]].any()
 
 
 def test_where_an_action_is_a_target_position_the_tool_is_held_against_its_drift():
     """With no action the tool at 1 would go back by 0.25 * 1 + 0.25, so an action of 1 keeps it where the object is."""
-    assert probing_action([1.0, 1.0], drift=((-0.25, -0.25),)) == pytest.approx([1, 0], abs=0.1)
+    drift = {"effect": ((0.5,), (0.0,)), "drift": ((-0.25, -0.25),)}
+    assert probing_action([1.0, 1.0], **drift)[0] == pytest.approx(1, abs=0.1)
 
 
 def test_the_effect_of_actions_may_depend_on_the_posture():

@@ -1,4 +1,4 @@
-"""Closed tasks: pancakes, skaters, a filing cabinet, an airlock, and an aircraft."""
+"""Closed tasks: pancakes, skaters, and an aircraft."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, GoalTask, Seen, SizedTask, clipped, shortest_path, wrapped
+from ..open.base import Array, GoalTask, Seen, SizedTask, shortest_path, wrapped
 from ..task import Observation, Task
 
 State = tuple[int, ...]
@@ -122,120 +122,6 @@ def solver(after: Any) -> Any:
     return act
 
 
-class FilingCabinet(SizedTask):
-    """A cabinet, seen from the side, has three drawers, of which only one can be open at a time. A hand takes the handle of
-    one and moves it. The goal: how far each is open. Actions: speeds of the hand and its grip. Centimetres.
-    """
-
-    numbers, thing, near, heights = (9, 3, 3), "drawers", 2.0, np.array([20.0, 50.0, 80.0])
-
-    def begin(self) -> None:
-        draw, self.held = self.np_random.uniform, -1
-        self.hand, self.drawers, self.goal = draw([48, 5], [65, 95]), np.zeros(3), np.zeros(3)
-        was = self.np_random.integers(3)
-        self.drawers[was] = draw(6, 44)
-        wish = was if draw() < 0.2 else (was + self.np_random.integers(1, 3)) % 3
-        while abs(self.goal[wish] - self.drawers[wish]) < 6:
-            self.goal[wish] = draw(6, 44)
-
-    def move(self, action: Array) -> None:
-        """Move the hand, and a drawer with it. Open drawers are in the way of the hand, and snap shut at the end."""
-        was, place = self.hand, np.clip(self.hand + 5 * action[:2], [0, 0], [70, 100])
-        if action[2] <= 0:
-            self.held = -1
-        elif self.held < 0:
-            far = np.hypot(self.drawers + 1 - was[0], self.heights - was[1])
-            self.held = int(far.argmin()) if far.min() < 4 else -1
-        if self.held >= 0:
-            k, others = self.held, np.delete(self.drawers, self.held)
-            if others.max() == 0:
-                self.drawers[k] = min(45.0, max(0.0, place[0] - 1))
-            self.hand = np.array([self.drawers[k] + 1, self.heights[k]])
-        else:
-            self.drawers[self.drawers < 1.5] = 0.0
-            inside = (np.abs(self.heights - place[1]) < 10) & (place[0] < self.drawers)
-            if inside.any():
-                place = np.array([max(was[0], place[0]), was[1]])
-            self.hand = place
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        """Return whether each drawer is as it should be."""
-        return np.abs(achieved_goal - desired_goal).max(-1) <= self.near
-
-    def observe(self) -> Array:
-        return np.array([*self.drawers[::-1], *self.hand, *(float(self.held == k) for k in range(3)), self.drawers.max()])
-
-
-def file_away(observation: Observation) -> Array:
-    """Shut what is open and should not be; then open the right drawer."""
-    seen, drawers, goal = observation["observation"], observation["achieved_goal"], observation["desired_goal"]
-    wrong = [k for k in range(3) if drawers[k] > 0 and goal[k] == 0]
-    k = wrong[0] if wrong else int(goal.argmax())
-    missing, (x, z) = goal[k] - drawers[k], seen[3:5]
-    held, height = bool(seen[5 + k]), FilingCabinet.heights[k]
-    if not held and seen[5:8].any():
-        return clipped(0, 0, -1)
-    if held:
-        is_done = abs(missing) < 0.7
-        return clipped(0 if is_done else missing / 5, 0, -1 if is_done else 1)
-    if abs(missing) < 1:
-        return clipped(0, 0, -1)
-    if abs(z - height) > 3:
-        clear = drawers.max() + 2
-        return clipped((clear + 2 - x) / 5, (height - z) / 5 if x > clear else 0, -1)
-    return clipped((drawers[k] + 1 - x) / 5, (height - z) / 5, 1 if abs(drawers[k] + 1 - x) < 3 else -1)
-
-
-class Airlock(SizedTask):
-    """An astronaut floats between the outside and the inside of a station, through a lock with two doors. The outer door is
-    open while the lock is empty of air, the inner one while it is full. The pump works only near the lock. Actions: thrust
-    in two directions, and the pump. The oxygen counts down, and does not matter.
-    """
-
-    numbers, thing, near, sill, door = (8, 2, 3), "place", 0.08, 0.25, 0.15
-
-    def begin(self) -> None:
-        draw, side, self.speed, self.oxygen = self.np_random.uniform, self.np_random.choice([-1, 1]), np.zeros(2), 300.0
-        self.air, self.temperature = draw(0, 1), draw(18, 24)
-        self.place = np.array([side * draw(0.45, 1.2), draw(-0.5, 0.5)])
-        other = -side if draw() < 0.85 else draw(-0.15, 0.15)
-        self.goal = np.array([other * draw(0.4, 1.2), draw(-0.5, 0.5)])
-
-    def move(self, action: Array) -> None:
-        if abs(self.place[0]) < self.sill + 0.2:
-            self.air = min(1.0, max(0.0, self.air + 0.07 * action[2]))
-        self.oxygen -= 1
-        self.speed = 0.6 * self.speed + 0.035 * action[:2]
-        was, (x, y) = self.place, np.clip(self.place + self.speed, [-1.3, -0.6], [1.3, 0.6])
-        for wall, is_open in ((-self.sill, self.air < 0.1), (self.sill, self.air > 0.9)):
-            if (was[0] < wall) != (x < wall) and not (is_open and abs(y) < self.door):
-                x = wall - 0.01 if was[0] < wall else wall + 0.01
-        self.place = np.array([x, y])
-        self.speed = self.place - was
-
-    def observe(self) -> Array:
-        return np.array([self.oxygen, *self.place, self.temperature, *(10 * self.speed), self.air, float(self.air > 0.9)])
-
-
-def lock_through() -> Any:
-    """Go before a shut door, pump until it opens, pass it, and pump for the other one."""
-
-    def act(observation: Observation) -> Array:
-        (x, y), goal, seen = (observation[key] for key in ("achieved_goal", "desired_goal", "observation"))
-        air, speed, sill = seen[6], seen[4:6] / 10, Airlock.sill
-        room, wish = (int(place > -sill) + int(place > sill) for place in (x, goal[0]))
-        aim, pump = goal, 0.0
-        if room != wish:
-            side = sill if room + wish >= 3 else -sill if room + wish <= 1 else (sill if room == 2 else -sill)
-            pump = 1.0 if side > 0 else -1.0
-            is_open = air * pump > (0.92 if side > 0 else -0.08)
-            ahead = math.copysign(0.1, wish - room) * (1 if is_open and abs(y) < 0.1 else -1)
-            aim = np.array([side + ahead, 0.0])
-        return clipped(*((aim - [x, y] - 0.6 * speed) / 0.035), pump)
-
-    return act
-
-
 class FixFlight(SizedTask):
     """A small aircraft flies to a fix in the wind, which ends the episode. Goals are miles east and north, around 1000, and
     feet. Actions: a course from -pi to pi, clockwise from north, feet a minute, and knots. A step lasts ten seconds. The
@@ -311,7 +197,5 @@ def navigate(observation: Observation) -> Array:
 TASKS: tuple[Task, ...] = (
     Task("PancakeFlip-v0", "discrete", "closed", PancakeFlip, 25, lambda: solver(PancakeFlip.after)),
     Task("IceSkaters-v0", "discrete", "closed", IceSkaters, 40, lambda: solver(IceSkaters.after)),
-    Task("FilingCabinet-v0", "pull", "closed", FilingCabinet, 70, lambda: file_away),
-    Task("Airlock-v0", "later", "closed", Airlock, 100, lock_through),
     Task("FixFlight-v0", "units", "closed", FixFlight, 60, lambda: navigate),
 )

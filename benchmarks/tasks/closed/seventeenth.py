@@ -1,4 +1,4 @@
-"""Closed tasks: robots at a counter, a shot around a wall, bits, a hovercraft, a cable camera, a vat, and parked cars."""
+"""Closed tasks: a hovercraft, a cable camera, a vat, and parked cars."""
 
 from __future__ import annotations
 
@@ -9,157 +9,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, Seen, SizedTask, clipped, push_out, shortest_path, unit, wrapped
+from ..open.base import Array, Seen, SizedTask, clipped, shortest_path, unit, wrapped
 from ..task import Observation, Task
 from .fifteenth import Puzzle, State
-
-
-class CounterRelay(SizedTask):
-    """Two robots stand on either side of a counter, over which each reaches a little. They bring a parcel to a position on
-    one of the sides. Robots too near to each other stand still. Actions: speeds and grip of each. Metres.
-    """
-
-    numbers, thing, near, reach = (9, 2, 6), "parcel", 0.06, 0.12
-
-    def begin(self) -> None:
-        draw, side, self.holder = self.np_random.uniform, self.np_random.choice([-1, 1]), -1
-        self.robots, self.mass = draw([[-0.9, -0.4], [0.3, -0.4]], [[-0.3, 0.4], [0.9, 0.4]]), draw(1, 3)
-        self.parcel = self.goal = np.array([side * draw(0.2, 0.8), draw(-0.4, 0.4)])
-        while np.linalg.norm(self.goal - self.parcel) < 0.2:
-            self.goal = np.array([draw(0.2, 0.9) * (side if draw() < 0.3 else -side), draw(-0.4, 0.4)])
-
-    def move(self, action: Array) -> None:
-        acts, low = action.reshape(2, 3), np.array([[-1, -0.5], [-self.reach, -0.5]])
-        if self.holder >= 0 and acts[self.holder, 2] <= 0:
-            self.holder = -1
-        for k in (0, 1):
-            if self.holder < 0 and acts[k, 2] > 0 and np.linalg.norm(self.robots[k] - self.parcel) < 0.09:
-                self.holder = k
-        places = np.clip(self.robots + 0.09 * acts[:, :2], low, -low[::-1] * [1, 1])
-        if np.linalg.norm(places[0] - places[1]) > 0.1:
-            self.robots = places
-        if self.holder >= 0:
-            self.parcel = self.robots[self.holder].copy()
-
-    def observe(self) -> Array:
-        one, other = self.robots
-        return np.array([*other, self.holder == 0, self.mass, *self.parcel, self.holder == 1, *one], np.float64)
-
-
-def relay(observation: Observation) -> Array:
-    """Lay the parcel on the counter; the other robot takes it from there."""
-    seen, parcel, goal = (observation[key] for key in ("observation", "achieved_goal", "desired_goal"))
-    robots, holds, acts = (seen[7:9], seen[0:2]), (seen[2], seen[6]), np.zeros((2, 3))
-    last, first, inward = (1, 0, 1) if goal[0] > 0 else (0, 1, -1)
-    is_over = parcel[0] * inward > -0.06 and not holds[first]
-    k, aim = (last, goal) if is_over else (first, np.array([0.0, parcel[1]]))
-    acts[1 - k, 0] = 1 if k == 0 else -1  # the other one keeps away
-    gap = (aim if holds[k] else parcel) - robots[k]
-    is_there = holds[k] and np.linalg.norm(gap) < 0.02
-    if is_over and not holds[k] and np.linalg.norm(parcel - goal) < 0.03:
-        return clipped(*acts.ravel())
-    acts[k] = [*(gap / 0.09), 1.0 if (holds[k] and not is_there) or (not holds[k] and np.linalg.norm(gap) < 0.03) else -1.0]
-    return clipped(*acts.ravel())
-
-
-class AroundWall(SizedTask):
-    """A mallet that stays on the left hits a puck, which slides past a wall in the middle of the table, or off the cushions
-    around it, and has to stop at a position on the right. Actions: speeds of the mallet. Metres.
-    """
-
-    numbers, thing, near, touch, wall = (6, 2, 2), "puck", 0.12, 0.09, 0.22
-
-    def begin(self) -> None:
-        draw, self.speed = self.np_random.uniform, np.zeros(2)
-        self.mallet, self.puck = draw([-0.95, -0.4], [-0.85, 0.4]), draw([-0.65, -0.25], [-0.5, 0.25])
-        self.goal = draw([0.2, -0.4], [0.9, 0.4])
-
-    @classmethod
-    def slide(cls, puck: Array, speed: Array) -> tuple[Array, Array]:
-        """Return places and speeds (..., 2) of pucks after a step."""
-        speed = speed * np.maximum(0, 1 - 0.0045 / np.maximum(np.linalg.norm(speed, axis=-1, keepdims=True), 1e-9))
-        new = puck + speed
-        is_stopped = ((puck[..., 0] < 0) != (new[..., 0] < 0)) & (np.abs(puck[..., 1] + new[..., 1]) < 2 * cls.wall)
-        is_stopped = is_stopped[..., None] & np.array([True, False])
-        bounded = np.where(is_stopped, 0.0, np.clip(new, [-1, -0.5], [1, 0.5]))
-        return bounded - 0.8 * (new - bounded), np.where(new != bounded, -0.8 * speed, speed)
-
-    def move(self, action: Array) -> None:
-        for _ in range(5):
-            was, self.mallet = self.mallet, np.clip(self.mallet + 0.02 * action, [-1, -0.5], [-0.3, 0.5])
-            far = float(np.linalg.norm(self.puck - self.mallet))
-            if far < self.touch:
-                ahead = (self.puck - self.mallet) / max(far, 1e-9)
-                missing = 1.5 * 5 * float((self.mallet - was) @ ahead) - float(self.speed @ ahead)
-                self.puck = self.puck + push_out(self.puck, self.mallet, self.touch)
-                self.speed = self.speed + max(0.0, missing) * ahead
-                break
-        self.puck, self.speed = self.slide(self.puck, self.speed)
-
-    def observe(self) -> Array:
-        return np.array([*(10 * self.speed), *self.mallet, *self.puck])
-
-
-def shoot() -> Any:
-    """Find a shot by trying many, go behind the puck, and hit it. Do so again if it comes back."""
-    shot: Array | None = None
-
-    def plan(puck: Array, goal: Array) -> Array:
-        ways, pace = np.meshgrid(np.linspace(-1.2, 1.2, 121), np.linspace(0.06, 0.14, 33))
-        shots = np.stack([pace * np.cos(ways), pace * np.sin(ways)], -1)
-        places, speeds = np.broadcast_to(puck, shots.shape), shots
-        for _ in range(34):
-            places, speeds = AroundWall.slide(places, speeds)
-        return shots.reshape(-1, 2)[int(np.linalg.norm(places - goal, axis=-1).argmin())]
-
-    def act(observation: Observation) -> Array:
-        nonlocal shot
-        speed, mallet, puck = np.split(observation["observation"], 3)
-        if np.abs(speed).max() > 0 or puck[0] > -0.3:
-            shot = None
-            return clipped(*((np.array([-0.9, 0]) - mallet) / 0.2))
-        shot = plan(puck, observation["desired_goal"]) if shot is None else shot
-        ahead, gap = shot / np.linalg.norm(shot), puck - mallet
-        if abs(float(gap @ [-ahead[1], ahead[0]])) < 2e-3 and gap @ ahead > 0:
-            return clipped(*(shot / 0.15))
-        way = gap - 0.15 * ahead
-        return clipped(*(way / max(0.1, float(np.abs(way).max()))))
-
-    return act
-
-
-class BitChanger(SizedTask):
-    """A driver turns a screw to a depth. Only the bit that fits the screw turns it. Over a magazine of three bits it takes
-    another one. Actions: speeds of the driver, and its turn. Decimetres, and the depth in millimetres.
-    """
-
-    numbers, thing, near = (9, 1, 3), "depth", 1.0
-    magazine = np.array([[-6.0, 8.0], [0.0, 8.0], [6.0, 8.0]])
-
-    def begin(self) -> None:
-        draw, (self.bit, self.kind) = self.np_random.uniform, self.np_random.integers(3, size=2)
-        self.driver, self.screw = draw([-8, -8], [8, 2]), draw([-8, -8], [8, 2])
-        self.depth, self.warmth = draw(0, 20), draw(20, 25)
-        self.goal = (self.depth + draw(3, 17, 1)) % 20
-
-    def move(self, action: Array) -> None:
-        self.driver = np.clip(self.driver + 0.9 * action[:2], -10, 10)
-        far = np.linalg.norm(self.magazine - self.driver, axis=1)
-        self.bit = int(far.argmin()) if far.min() < 1.5 else self.bit
-        self.warmth += 0.05 * abs(action[2]) - 0.01
-        if self.bit == self.kind and np.linalg.norm(self.driver - self.screw) < 1.2:
-            self.depth = min(20.0, max(0.0, self.depth + 1.5 * action[2]))
-
-    def observe(self) -> Array:
-        return np.array([self.warmth, self.bit, *self.screw, self.depth, self.kind, *self.driver, 20 - self.depth])
-
-
-def drive_screw(observation: Observation) -> Array:
-    """Take the right bit, go to the screw, and turn it."""
-    _, bit, x, y, depth, kind, *driver = observation["observation"][:8]
-    way = (np.array([x, y]) if bit == kind else BitChanger.magazine[int(kind)]) - driver
-    is_there = bit == kind and np.linalg.norm(way) < 0.8
-    return clipped(*(way / max(0.9, float(np.abs(way).max()))), (observation["desired_goal"][0] - depth) / 1.5 * is_there)
 
 
 class RingHovercraft(SizedTask):
@@ -390,9 +242,6 @@ def valet() -> Any:
 
 
 TASKS: tuple[Task, ...] = (
-    Task("CounterRelay-v0", "several-bodies", "closed", CounterRelay, 60, lambda: relay),
-    Task("AroundWall-v0", "hit", "closed", AroundWall, 60, shoot),
-    Task("BitChanger-v0", "later", "closed", BitChanger, 60, lambda: drive_screw),
     Task("RingHovercraft-v0", "rewards", "closed", RingHovercraft, 80, lambda: hover),
     Task("CableCamera-v0", "units", "closed", CableCamera, 50, lambda: wind),
     Task("NeutralVat-v0", "not-a-robot", "closed", NeutralVat, 60, lambda: neutralise),

@@ -1,4 +1,4 @@
-"""Closed tasks: a dinghy, a waiter, a belt, a curtain, an apple, bricks, and the dial of a safe."""
+"""Closed tasks: a waiter, a belt, a curtain, and the dial of a safe."""
 
 from __future__ import annotations
 
@@ -9,65 +9,6 @@ import numpy as np
 
 from ..open.base import Array, SizedTask, clipped, push_out, toward_push, unit, wrapped
 from ..task import Observation, Task
-
-
-class HarbourDinghy(SizedTask):
-    """A dinghy sails in a harbour to a mark, where the episode ends. A mole with one open end lies across the harbour. The
-    wind comes from elsewhere in each episode. Actions: rudder and sheet. Metres.
-    """
-
-    numbers, thing, near, head = (8, 2, 2), "place", 10.0, 20.0
-
-    def begin(self) -> None:
-        draw, self.speed = self.np_random.uniform, 0.0
-        self.wind, self.heading = draw(-math.pi, math.pi, 2)
-        side = self.np_random.choice([-1, 1])
-        self.place = self.goal = np.array([draw(-80, 80), side * draw(20, 80)])
-        while np.linalg.norm(self.goal - self.place) < 50:
-            self.goal = np.array([draw(-80, 80), draw(20, 80) * (side if draw() < 0.3 else -side)])
-
-    @staticmethod
-    def drive(angle: Any) -> Any:
-        """Return the speed at an angle to the wind, in parts of the greatest one."""
-        return np.clip((np.abs(angle) - 0.6) / 0.4, 0, 1) * (1 - 0.3 * np.abs(angle) / math.pi)
-
-    def move(self, action: Array) -> None:
-        self.heading = wrapped(self.heading + 0.5 * action[0] * (0.4 + 0.6 * self.speed))
-        wish = float(self.drive(wrapped(self.heading - self.wind))) * (1 + action[1]) / 2
-        self.speed = 0.6 * self.speed + 0.4 * wish
-        was, place = self.place, np.clip(self.place + 8 * self.speed * unit(self.heading), -100, 100)
-        if (was[1] < 0) != (place[1] < 0) and min(was[0], place[0]) < self.head:
-            place, self.speed = was, 0.0
-        self.place = place
-
-    def is_over(self) -> bool:
-        return bool(self.is_met(self.place, self.goal))
-
-    def observe(self) -> Array:
-        (ahead, aside), (east, north) = unit(self.heading), unit(self.wind)
-        return np.array([east, self.place[1], ahead, self.speed, north, self.place[0], aside, 100 - self.place[0]])
-
-
-def sail() -> Any:
-    """Take the course that gains most on the next place of the way, and change it seldom."""
-    courses = np.linspace(-math.pi, math.pi, 49)[:-1]
-
-    def act(observation: Observation) -> Array:
-        east, y, ahead, speed, north, x, aside, _ = observation["observation"]
-        place, goal, heading = np.array([x, y]), observation["desired_goal"], math.atan2(aside, ahead)
-        aim, wind, free = goal, math.atan2(north, east), HarbourDinghy.head + 20
-        if (y < 0) != (goal[1] < 0) and min(x + (goal[0] - x) * y / (y - goal[1]), x) < free - 12:
-            aim = np.array([free + 10, 15 * np.sign(y)] if x < free - 12 else [free, -10 * np.sign(y)])
-        bearing = math.atan2(*(aim - place)[::-1])
-        turns = np.abs((courses - heading + math.pi) % (2 * math.pi) - math.pi)
-        drive = HarbourDinghy.drive((courses - wind + math.pi) % (2 * math.pi) - math.pi)
-        steps = np.arange(1, 6)[:, None] * 8 * drive
-        x_track, y_track = x + steps * np.cos(courses), y + steps * np.sin(courses)
-        hits = (y_track * math.copysign(1, y) < 4) & (x_track < 26) | (np.maximum(np.abs(x_track), np.abs(y_track)) > 98)
-        best = courses[np.argmax(drive * np.cos(courses - bearing) - 0.12 * turns - 0.25 * hits.sum(0))]
-        return clipped(wrapped(best - heading) / (0.5 * (0.4 + 0.6 * speed)), 1)
-
-    return act
 
 
 class SoupWaiter(SizedTask):
@@ -204,144 +145,6 @@ def draw_curtain() -> Any:
     return act
 
 
-class ApplePick(SizedTask):
-    """A hand with a wrist picks an apple and brings it to a position, often in a basket on the ground. The stem holds the
-    apple until it is turned far enough. Actions: speeds of hand and wrist, and opening or closing. Metres and degrees.
-    """
-
-    numbers, thing, near, twist = (9, 2, 4), "apple", 0.08, 65.0
-
-    def begin(self) -> None:
-        draw, self.jaws, self.is_held, self.is_free, self.fall = self.np_random.uniform, 1.0, False, False, 0.0
-        self.apple = draw([-0.6, 0.7], [0.6, 1.3])
-        self.hand, self.wrist, self.turned = draw([-0.8, 0.2], [0.8, 0.6]), draw(-110, 110), 0.0
-        self.goal = draw([-0.7, 0.3], [0.7, 1.3]) if draw() < 0.4 else np.array([draw(-0.7, 0.7), 0.0])
-        while np.linalg.norm(self.goal - self.apple) < 0.2:
-            self.goal = draw([-0.7, 0.3], [0.7, 1.3])
-
-    def move(self, action: Array) -> None:
-        was_open, was = self.jaws > 0.3, self.wrist
-        self.jaws = min(1.0, max(0.0, self.jaws + 0.4 * action[3]))
-        is_near = bool(np.linalg.norm(self.hand - self.apple) < 0.08)
-        self.is_held = self.jaws <= 0.3 and (self.is_held or (was_open and is_near))
-        self.wrist = min(120.0, max(-120.0, self.wrist + 18 * action[2]))
-        if not self.is_held or self.is_free:
-            self.hand = np.clip(self.hand + 0.09 * action[:2], [-0.9, 0], [0.9, 1.4])
-        self.turned = self.turned + self.wrist - was if self.is_held and not self.is_free else 0.0
-        self.is_free = self.is_free or abs(self.turned) > self.twist
-        if self.is_held:
-            self.fall = 0.0
-            self.apple, self.hand = (self.hand.copy(), self.hand) if self.is_free else (self.apple, self.apple.copy())
-        elif self.is_free:
-            self.fall = self.fall + 0.05 if self.apple[1] > 0 else 0.0
-            self.apple = np.maximum(self.apple - np.array([0, self.fall]), [-np.inf, 0])
-
-    def observe(self) -> Array:
-        return np.array([*self.hand, self.turned, self.jaws, *self.apple, self.wrist, self.is_free, self.fall])
-
-
-def pick(observation: Observation) -> Array:
-    """Take the apple, turn it to where the wrist has more room, and carry it."""
-    x, z, turned, jaws, *_, wrist, is_free, _ = observation["observation"]
-    hand, apple, goal = np.array([x, z]), observation["achieved_goal"], observation["desired_goal"]
-    gap = apple - hand
-    if jaws > 0.3 or np.abs(gap).max() > 1e-6:
-        return clipped(0, 0, 0, -1) if np.linalg.norm(gap) < 0.05 else clipped(*(gap / 0.09), 0, 1)
-    if is_free:
-        return clipped(*((goal - apple) / 0.09), 0, -1)
-    return clipped(0, 0, np.sign(turned) if abs(turned) > 1 else -np.sign(wrist), -1)
-
-
-class StackBricks(SizedTask):
-    """A hand, seen from the front, sets two bricks on a floor beside each other or one upon the other. A brick that another
-    one lies on cannot be taken. The goal: x and height of the first, then of the second. Actions: speeds, and grip. Metres.
-    """
-
-    numbers, thing, near, width, tall = (8, 4, 3), "bricks", 0.05, 0.1, 0.08
-
-    def begin(self) -> None:
-        draw, self.held, self.bricks = self.np_random.uniform, -1, self.arranged(0.3)
-        self.hand, self.goal = draw([-0.4, 0.2], [0.4, 0.4]), self.bricks.ravel()
-        while np.abs(self.goal - self.bricks.ravel()).max() < 0.1:
-            self.goal = self.arranged(0.55).ravel()
-
-    def arranged(self, chance: float) -> Array:
-        """Return two bricks, stacked by chance."""
-        draw, (one, other) = self.np_random.uniform, self.np_random.permutation(2)
-        bricks = np.full((2, 2), 0.04)
-        bricks[one, 0], is_stack = draw(-0.4, 0.4), draw() < chance
-        bricks[other] = [bricks[one, 0] + draw(-0.03, 0.03), 0.12] if is_stack else [draw(-0.4, 0.4), 0.04]
-        return bricks if is_stack or abs(bricks[0, 0] - bricks[1, 0]) > 0.15 else self.arranged(0)
-
-    def move(self, action: Array) -> None:
-        if action[2] <= 0:
-            self.held = -1
-        elif self.held < 0:
-            far = np.linalg.norm(self.bricks - self.hand, axis=1)
-            k = int(far.argmin())
-            (x, z), (other_x, other_z) = self.bricks[k], self.bricks[1 - k]
-            is_below = abs(other_x - x) < self.width and other_z > z + 0.04
-            self.held = k if far[k] < 0.05 and not is_below else -1
-        was = self.hand if self.held < 0 else self.bricks[self.held]
-        aim = np.clip(was + 0.08 * action[:2], [-0.55, 0.04], [0.55, 0.45])
-        if self.held >= 0:
-            ways, other = np.array([aim, [aim[0], was[1]], [was[0], aim[1]], was]), self.bricks[1 - self.held]
-            is_free = (np.abs(ways - other) > np.array([self.width, self.tall]) - 1e-6).any(1)
-            self.bricks[self.held] = aim = ways[is_free.argmax()] if is_free.any() else was.copy()
-        self.hand = aim.copy()
-        for k in {0, 1} - {self.held}:
-            self.drop(k)
-
-    def drop(self, k: int) -> None:
-        """Let a brick fall on what is below it. It slides off what is not below its middle."""
-        (x, z), (other_x, other_z) = self.bricks[k], self.bricks[1 - k]
-        ground, aside = 0.04, x - other_x
-        if abs(aside) < self.width - 1e-6 and z > other_z + 0.04:
-            ground = other_z + self.tall
-            if abs(aside) > 0.07 and self.held < 0:
-                ground, self.bricks[k, 0] = 0.04, other_x + math.copysign(self.width, aside)
-        self.bricks[k, 1] = max(ground, z - 0.08)
-
-    def observe(self) -> Array:
-        return np.array([*self.bricks[1], *self.hand, self.held == 0, self.held == 1, *self.bricks[0]], np.float64)
-
-
-def stack() -> Any:
-    """Set the lower brick first, and out of its way what is upon it or in its place."""
-    job: tuple[int, Array] | None = None
-
-    def next_job(bricks: Array, goal: Array) -> tuple[int, Array] | None:
-        up, low = np.argsort(-goal[:, 1], kind="stable")
-        is_wrong = np.abs(bricks - goal).max(1) > 0.025
-        if is_wrong[low]:
-            is_near = abs(bricks[up, 0] - bricks[low, 0]) < 0.1
-            top = low if bricks[low, 1] > bricks[up, 1] else up
-            if (is_near and bricks[top, 1] > 0.1) or abs(bricks[up, 0] - goal[low, 0]) < 0.12:
-                spots = (goal[up, 0], -0.4, -0.2, 0.0, 0.2, 0.4)
-                others = (bricks[1 - top, 0], goal[low, 0])
-                return top, np.array([next(x for x in spots if min(abs(x - one) for one in others) > 0.13), 0.04])
-            return low, goal[low]
-        return (up, goal[up]) if is_wrong[up] else None
-
-    def act(observation: Observation) -> Array:
-        nonlocal job
-        seen, bricks, goal = (observation[key] for key in ("observation", "achieved_goal", "desired_goal"))
-        bricks, goal, hand = bricks.reshape(2, 2), goal.reshape(2, 2), seen[2:4]
-        job = job if seen[4:6].any() else next_job(bricks, goal)
-        if job is None:
-            return clipped(0, 0, -1)
-        k, aim = job
-        if not seen[4 + k]:
-            gap = bricks[k] - hand
-            return clipped(*(gap / 0.08), -1) if np.abs(gap).max() > 0.02 else clipped(0, 0, 1)
-        across, down = aim - bricks[k]
-        if abs(across) > 0.005:
-            return clipped(across / 0.08 if hand[1] > 0.22 else 0, (0.25 - hand[1]) / 0.08, 1)
-        return clipped(0, 0, -1) if down > -0.01 else clipped(0, down / 0.08, 1)
-
-    return act
-
-
 class SafeDial(SizedTask):
     """The dial of a safe turns a wheel behind it, which it takes along by a peg: only once it has been turned back far
     enough does the wheel turn back, too. Wheel and dial have to be at two angles. The action is a torque.
@@ -389,11 +192,8 @@ def crack() -> Any:
 
 
 TASKS: tuple[Task, ...] = (
-    Task("HarbourDinghy-v0", "obstacles", "closed", HarbourDinghy, 100, sail),
     Task("SoupWaiter-v0", "fragile", "closed", SoupWaiter, 80, lambda: serve),
     Task("BeltParcel-v0", "push", "closed", BeltParcel, 80, lambda: push_over),
     Task("CurtainCord-v0", "pull", "closed", CurtainCord, 80, draw_curtain),
-    Task("ApplePick-v0", "grasp", "closed", ApplePick, 60, lambda: pick),
-    Task("StackBricks-v0", "several-objects", "closed", StackBricks, 80, stack),
     Task("SafeDial-v0", "angles", "closed", SafeDial, 60, crack),
 )

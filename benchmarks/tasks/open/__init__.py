@@ -13,6 +13,8 @@ from . import (
     loads,
     machines,
     other_rewards,
+    passages,
+    picking,
     plants,
     poses,
     processes,
@@ -42,6 +44,8 @@ _PHYSICS = (
     loads,
     processes,
     boxes,
+    picking,
+    passages,
 )
 _PUZZLES = (grids, puzzles, aisles)
 TASKS: tuple[Task, ...] = tuple(task for file in (*_PHYSICS, *_PUZZLES) for task in file.TASKS)

@@ -34,7 +34,8 @@ class ProbingActor:
     """Act so that the tool meets the object from random directions: each contact is evidence, and random actions make few.
 
     The target is the object plus a random offset, which is drawn again when the target is met. Of several objects one is
-    drawn at the start, and sometimes when the target is met.
+    drawn at the start, and sometimes when the target is met. Actions that hardly move the tool stay at one end of their
+    range from one target to the next: to close a hand, or to turn a wrist, takes several steps.
     """
 
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
@@ -44,7 +45,9 @@ class ProbingActor:
         self._fixed_steer = np.linalg.pinv(self._effect.T)  # where the effect is the same in all postures
         self._low, self._high = action.bounds()
         self._dtype = action.dtype
-        self._offset = self._draw_offset()
+        effects = np.abs([self._effect, *self._by_posture]).max((0, 2))
+        self._other = np.flatnonzero(effects < WEAK * effects.max())
+        self._offset, self._others = self._draw_offset(), self._draw_ends()
         self._object = self._draw_object()
 
     def _draw_object(self) -> AffineColumns:
@@ -53,6 +56,11 @@ class ProbingActor:
 
     def _draw_offset(self) -> Array:
         return self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._probing.reach
+
+    def _draw_ends(self) -> Array:
+        """Return an end of the range of each of these actions, or NaN: then it is noise."""
+        ends = np.stack([self._low.ravel(), self._high.ravel(), np.full(self._low.size, np.nan)])[:, self._other]
+        return ends[self._rng.integers(3, size=len(self._other)), range(len(self._other))]
 
     def _steer(self, seen: Array) -> Array:
         """Return the matrix (action size, axes) that makes an action of a wanted change of the tool's position."""
@@ -68,12 +76,13 @@ class ProbingActor:
         tool = self._probing.tool.of(seen)
         gap: Array = self._object.of(seen) + self._offset - tool
         if np.linalg.norm(gap) < MET * self._probing.reach:
-            self._offset = self._draw_offset()
+            self._offset, self._others = self._draw_offset(), self._draw_ends()
             if len(self._probing.objects) > 1 and self._rng.random() < ANOTHER_OBJECT:
                 self._object = self._draw_object()
         width = (self._high - self._low).ravel() / 2
         wanted = gap - (self._drift_factor * tool + self._drift_constant)
         action: Array = self._steer(seen) @ wanted + self._rng.normal(size=len(width)) * NOISE * width
+        action[self._other] = np.where(np.isnan(self._others), action[self._other], self._others)
         return np.clip(action.reshape(self._low.shape), self._low, self._high).astype(self._dtype)
 
 
