@@ -118,6 +118,24 @@ class Counted(Line):
         return (achieved_goal == desired_goal) - 1.0
 
 
+class AsFloat(Line):
+    """Its goal has one dimension, and is held as a number."""
+
+    def __init__(self):
+        super().__init__()
+        height = spaces.Box(-10, 10, (1,), np.float32)
+        self.observation_space = spaces.Dict({**self.observation_space, "achieved_goal": height, "desired_goal": height})
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.goal = float(self.goal[0])
+        return self.observe(), {}
+
+    def observe(self):
+        here, goal = np.full(2, self.place, np.float32), np.ravel(self.goal).astype(np.float32)
+        return {"observation": here, "achieved_goal": here[:1].copy(), "desired_goal": goal[:1]}
+
+
 @pytest.mark.parametrize(
     ("env", "name"),
     [
@@ -128,6 +146,7 @@ class Counted(Line):
         (Nested(), "the attributes goal and task.target"),
         (Twice(), "the attributes goal and task.target"),
         (AsTuple(), "the attribute goal"),
+        (AsFloat(), "the attribute goal"),
         (OneRow(), "the attribute table"),
         (Rounded(), "the attribute goal"),
         (Counted(), "the attribute goal"),

@@ -83,11 +83,12 @@ def _parts(env: Environment) -> Iterator[tuple[str, Any]]:
 def _equals(value: Any, goal: Array) -> bool:
     """Return whether a value is the goal, in every element. A long sequence is not read. An array may have further axes.
 
-    Environments may round the goal that they show to float32, whatever dtype they declare.
+    Environments may round the goal that they show to float32, whatever dtype they declare. They may hold a goal of one
+    dimension as a number.
     """
     dtype = np.float32 if goal.dtype.kind == "f" else goal.dtype
-    if isinstance(value, np.ndarray) and value.size == goal.size:
-        value = value.reshape(goal.shape)
+    if (isinstance(value, np.ndarray) and value.size == goal.size) or (isinstance(value, float | np.floating) and goal.size == 1):
+        value = np.reshape(value, goal.shape)
     with contextlib.suppress(Exception):  # not numbers
         is_long = goal.ndim and len(value) != len(goal)
         return not is_long and np.array_equal(np.asarray(value).astype(dtype), goal.astype(dtype))
@@ -98,8 +99,10 @@ def _start_with_attributes(env: Environment, attributes: Sequence[_Attribute], s
     observation = env.reset(seed=seed)[0]
     for each in attributes:
         value = getattr(each.owner, each.name)
-        is_array = isinstance(value, np.ndarray)
-        changed = goal.astype(value.dtype).reshape(value.shape) if is_array else type(value)(goal.tolist())
+        if isinstance(value, np.ndarray):
+            changed: Any = goal.astype(value.dtype).reshape(value.shape)
+        else:
+            changed = type(value)(goal.item() if isinstance(value, float | np.floating) else goal.tolist())
         setattr(each.owner, each.name, changed)
     return {**observation, "desired_goal": goal.copy()}
 
