@@ -3,9 +3,8 @@
 OMP_NUM_THREADS=1 python benchmarks/changed_constants.py [--names SYMMETRY_MARGIN ...] [--seeds 0 1 2] [--most 1]
 
 `benchmarks/constants.py` says on which tasks an option differs. Of these, the ones that train in the least time are trained
-here, and each also with the constant as it is. Fractions are not doubled to 1 or more. Results are added to
-benchmarks/results/changed_constants.csv, one line for each constant, value, task and seed; what is there already is not run
-again.
+here, and each also with the constant as it is. Results are added to benchmarks/results/changed_constants.csv, one line for
+each constant, value, task and seed; what is there already is not run again.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constants import RESULTS as TABLE
-from constants import changed, constants
+from constants import changed, constants, is_absurd
 from proving_ground import append, read, rows, train_here
 
 RESULTS = Path(__file__).parent / "results" / "changed_constants.csv"
@@ -49,9 +48,8 @@ def changes(most: int) -> Iterator[tuple[str, float, str]]:
         name, _, *cells = (cell.strip() for cell in line.strip("|").split("|"))
         for factor, cell in zip(FACTORS, cells, strict=True):
             value = changed(now[name], factor) if name in now else 0.0
-            is_absurd = isinstance(value, float) and now.get(name, 1) < 1 <= value
             tasks = [part.split(":")[0] for part in cell.split("; ") if ":" in part and "error" not in part]
-            if name in now and not is_absurd:
+            if name in now and not is_absurd(now[name], factor):
                 yield from (
                     (name, value, task) for task in sorted(tasks, key=lambda each: seconds.get(each, float("inf")))[:most]
                 )

@@ -3,9 +3,9 @@
 OMP_NUM_THREADS=1 python benchmarks/constants.py [--tasks DiscPuck-v0 ...] [--names SYMMETRY_MARGIN ...]
 
 The first steps of each task, as a run with seed 0 plays them, are recorded once. Then the structure is inferred from them
-with each constant halved and doubled. Whole numbers stay whole, and at least 1. Writes benchmarks/results/constants.md: for
-each constant the tasks in which an option that follows from the steps differs, and which options. What is in the table
-already is not tried again.
+with each constant halved and doubled. Whole numbers stay whole, and at least 1. Fractions are not doubled to 1 or more.
+Writes benchmarks/results/constants.md: for each constant the tasks in which an option that follows from the steps differs,
+and which options. What is in the table already is not tried again.
 """
 
 from __future__ import annotations
@@ -72,12 +72,20 @@ def changed(value: float, factor: float) -> float:
     return max(1, round(value * factor)) if isinstance(value, int) else value * factor
 
 
+def is_absurd(value: float, factor: float) -> bool:
+    """Return whether a fraction would become 1 or more: a decay of 1.8 makes a model that never settles."""
+    return isinstance(value, float) and value < 1 <= changed(value, factor)
+
+
 def line_of(
     name: str, value: float, holders: list[ModuleType], tasks: dict[str, Recorded], usual: dict[str, Options]
 ) -> str:
     """Return one line of the table."""
     cells = []
     for factor in (0.5, 2.0):
+        if is_absurd(value, factor):
+            cells.append("not tried")
+            continue
         for module in holders:
             setattr(module, name, changed(value, factor))
         differ = []
