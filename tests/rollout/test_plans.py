@@ -128,7 +128,7 @@ def test_what_hardly_moves_the_tool_is_kept_until_the_target_is_met():
         entries.append(action[1])
     at_end = np.abs(entries) == 9
     stays = np.diff(entries) == 0
-    assert [np.mean(np.array(entries) == end) for end in (-9, 9)] == pytest.approx([1 / 3, 1 / 3], abs=0.05)
+    assert [np.mean(np.array(entries) == end) for end in (-9, 9)] == pytest.approx([1 / 4, 1 / 4], abs=0.05)
     assert stays[at_end[1:] & at_end[:-1]].mean() > 0.6
     assert not stays[~at_end[1:]].any()
 

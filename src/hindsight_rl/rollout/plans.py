@@ -18,6 +18,9 @@ from ..task_structure.waypoints import Waypoints
 WEAK = 0.2
 NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range
 OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offset, and the distance at which it is met
+# probability that actions that hardly move the tool are noise until it meets its target. With a third for each of them,
+# tongs that must have the angle of a bar moved it in 3 of 20 probing episodes, too few to be found as its tool
+AS_NOISE = 0.5
 ANOTHER_OBJECT = 0.2  # probability that another object is sought when a target is met
 
 ANOTHER_POSITION = 0.005  # probability of each step that another position is sought
@@ -34,8 +37,8 @@ class ProbingActor:
     """Act so that the tool meets the object from random directions: each contact is evidence, and random actions make few.
 
     The target is the object plus a random offset, which is drawn again when the target is met. Of several objects one is
-    drawn at the start, and sometimes when the target is met. Actions that hardly move the tool stay at one end of their
-    range from one target to the next: to close a hand, or to turn a wrist, takes several steps.
+    drawn at the start, and sometimes when the target is met. Actions that hardly move the tool are noise, or stay at an end
+    of their range, from one target to the next: to close a hand, or to turn a wrist, takes several steps.
     """
 
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
@@ -58,9 +61,12 @@ class ProbingActor:
         return self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._probing.reach
 
     def _draw_ends(self) -> Array:
-        """Return an end of the range of each of these actions, or NaN: then it is noise."""
-        ends = np.stack([self._low.ravel(), self._high.ravel(), np.full(self._low.size, np.nan)])[:, self._other]
-        return ends[self._rng.integers(3, size=len(self._other)), range(len(self._other))]
+        """Return an end of its range for each of these actions, or NaN for all of them: then they are noise."""
+        n = len(self._other)
+        if not n or self._rng.random() < AS_NOISE:
+            return np.full(n, np.nan)
+        low, high = self._low.ravel()[self._other], self._high.ravel()[self._other]
+        return np.where(self._rng.random(n) < 0.5, low, high)
 
     def _steer(self, seen: Array) -> Array:
         """Return the matrix (action size, axes) that makes an action of a wanted change of the tool's position."""
