@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.contact import Contact
-from hindsight_rl.structure.model import ColumnTest, Difference, DisplacementModel, _backward, _forward
-from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.model import Difference, DisplacementModel, _backward, _forward
 
 
 @pytest.fixture(scope="module")
@@ -105,27 +103,3 @@ def test_only_steps_that_count_are_compared(model):
     nothing = model.compare(model.inputs, targets, np.zeros(1_500, bool))
     assert not nothing.is_above(0.35, 1)
     assert not nothing.is_below(0.35, 1)
-
-
-def picked_apples(seed=0):
-    """Columns: a tool (0, 1), an object (2, 3) that moves with it once it is free (4), how far it is turned, noise (6)."""
-    rng, rows = np.random.default_rng(seed), []
-    for episode in range(60):
-        tool, place, is_free = rng.uniform(-1, 1, 2), rng.uniform(-1, 1, 2), 0.0
-        for _ in range(40):
-            turned, action = rng.uniform(0, 1), rng.uniform(-0.1, 0.1, 2)
-            seen = [*tool, *place, is_free, turned, rng.normal()]
-            tool, place, was_free = tool + action, place + is_free * (action + rng.normal(0, 0.02, 2)), is_free
-            is_free = max(was_free, float(turned > 0.9))
-            rows.append((seen, action, [*tool, *place, is_free, turned, 0.0], episode))
-    seen, action, after, episode = map(np.array, zip(*rows, strict=True))
-    goal = np.zeros((len(seen), 2))
-    return Steps(seen, action, after, seen[:, 2:4], after[:, 2:4], goal, episode)
-
-
-def test_a_column_that_decides_when_one_that_matters_changes_is_not_needless():
-    contact = Contact((0, 1), (2, 3), 60, (0.1, 0.1, 0.1), 1.0)
-    relevance = ColumnTest(picked_apples(), contact, range(7)).relevance([4, 5, 6])
-    assert relevance.without[4].is_above(0.0, 1)
-    assert relevance.without[5].is_below(0.2, 1)  # it moves nothing itself
-    assert relevance.needless == (6,)

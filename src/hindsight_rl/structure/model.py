@@ -150,21 +150,12 @@ class DisplacementModel:
 
     def without(self, columns: Array | list[int]) -> Difference:
         """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""
-        rng = np.random.default_rng(0)
-        losses = [self.losses(self._shuffled(columns, rng), self.targets) for _ in range(ORDERS)]
+        rng, losses = np.random.default_rng(0), []
+        for _ in range(ORDERS):
+            inputs = self.inputs.copy()
+            inputs[:, columns] = inputs[rng.permutation(len(inputs))][:, columns]
+            losses.append(self.losses(inputs, self.targets))
         return self._difference(np.mean(losses, axis=0))
-
-    def without_for_each(self, columns: Array | list[int]) -> list[Difference]:
-        """Return the same for each target alone, relative to its own loss."""
-        inputs = self._shuffled(columns, np.random.default_rng(0))
-        before, after = (np.square(self._errors(seen, self.targets)) for seen in (self.inputs, inputs))
-        usual = before.sum(0) / (self._episode[-1] + 1)
-        return [self._relative(growth, loss) for growth, loss in zip((after - before).T, usual, strict=True)]
-
-    def _shuffled(self, columns: Array | list[int], rng: np.random.Generator) -> Array:
-        inputs = self.inputs.copy()
-        inputs[:, columns] = inputs[rng.permutation(len(inputs))][:, columns]
-        return inputs
 
     def fitted_without(self, columns: Array | list[int]) -> DisplacementModel:
         """Return a model whose networks never see some inputs: others may say the same."""
@@ -353,17 +344,14 @@ class ColumnTest:
         says the same. Columns with little growth are candidates. Of these, as many as possible are left out together, while
         networks that never see them predict as well. None are left out if the networks explain too little of what happens.
         The first limit is wider than the second: networks that rely on a column need not need it, and the second test
-        decides. A column that decides when another one changes that clearly matters is no candidate: how far a stem is
-        turned moves nothing, but decides whether an apple is free.
+        decides.
         """
         if not candidates:
             return Relevance({}, (), None)
         without = {column: self._model.without(self._at([column])) for column in candidates}
         is_clear = self._model.unexplained <= EXPLAINED
         needless = [c for c, each in without.items() if is_clear and each.is_below(LITTLE, 1)]
-        others = [c for c, each in without.items() if c not in needless and each.is_above(0.0, 1)]
-        deciding = self._deciding(needless, others) if needless and others else []
-        order = sorted(set(needless).difference(deciding), key=lambda column: without[column].mean)
+        order = sorted(needless, key=lambda column: without[column].mean)
         together: dict[int, Difference] = {}  # by how many of the columns are left out
         fewest, most = 0, len(order)
         while fewest < most:
@@ -371,15 +359,6 @@ class ColumnTest:
             together[n] = self.without(order[:n])
             fewest, most = (n, most) if together[n].is_below(COLUMN_MARGIN, 1) else (fewest, n - 1)
         return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))
-
-    def _deciding(self, candidates: Sequence[int], others: Sequence[int]) -> list[int]:
-        """Return the candidates without which the change of one of the other columns is predicted worse for certain."""
-        picked = informative_steps(self._steps)
-        changes = self._steps.change[picked][:, list(others)]
-        model = DisplacementModel(self._model.inputs, changes, self._steps.episode[picked])
-        n = len(candidates) * len(others)
-        each = {column: model.without_for_each(self._at([column])) for column in candidates}
-        return [column for column, found in each.items() if any(one.is_above(COLUMN_MARGIN, n) for one in found)]
 
     def _at(self, columns: Sequence[int]) -> list[int]:
         return [self._columns.index(column) for column in columns]
