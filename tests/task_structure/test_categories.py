@@ -64,10 +64,12 @@ def test_categories_that_spaces_declare(observation, goal, texts):
 def test_columns_of_floats_are_categories_if_they_and_all_goals_are_whole_numbers():
     spec = task(floats(4), floats(1, 0.0, 6.0))
     rows = np.array([[0, 7, 0.5, 2], [3, 7, 1.0, 1], [2, 7, 2.0, 3]])
-    goals = np.array([[1.0], [2.0], [1.0]])
+    goals = np.array([[1.0], [2.0], [5.0]])
     assert Categories.of_steps(spec, rows, goals).texts() == ("o0=0..3", "o3=1..3", "g0=0..6")
     assert Categories.of_steps(spec, rows, goals + np.array([[0.5], [0], [0]])) == Categories()
     assert Categories.of_steps(spec, rows, np.zeros((3, 1))) == Categories()
+    one_start_and_one_goal = np.array([[20], [20], [35]])
+    assert Categories.of_steps(spec, rows, one_start_and_one_goal) == Categories()
 
 
 def test_where_the_ranges_of_a_space_are_far_too_wide_those_of_the_steps_count():
