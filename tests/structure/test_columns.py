@@ -61,6 +61,29 @@ def test_columns_are_compared_beside_the_size_of_their_numbers(unit):
     assert [(each.column, each.left, each.right) for each in find_differences(steps)] == [(2, 1, 3)]
 
 
+def test_one_scale_of_all_dimensions_is_that_of_other_positions_too():
+    """Columns: the tool and the puck in two dimensions, divided by 2 and moved by 3, and a velocity around 0."""
+    rng = np.random.default_rng(0)
+    tool, puck = rng.uniform(-1, 1, (2, 41, 2))
+    seen = np.column_stack([tool / 2 + 3, puck / 2 + 3, rng.uniform(-0.1, 0.1, 41)])
+    steps = Steps(seen[:-1], np.zeros((40, 1)), seen[1:], puck[:-1], puck[1:], puck[:-1], np.repeat(np.arange(4), 10))
+    units = find_units(steps)
+    assert units.is_known.tolist() == [True] * 4 + [False]
+    assert units.factor[:4] == pytest.approx(2)
+    assert units.offset[:4] == pytest.approx(-6)
+
+
+def test_neighbouring_constants_that_equal_a_goal_which_nothing_moved_are_its_copies():
+    """Columns: the tool, a constant that equals one dimension of the goal, and two that equal both."""
+    tool = np.linspace(0, 1, 21)
+    seen = np.stack([tool, *np.broadcast_to([[0.5], [0.2], [0.5]], (3, 21))], 1)
+    goal = np.broadcast_to([0.2, 0.5], (21, 2))
+    steps = Steps(seen[:-1], np.zeros((20, 1)), seen[1:], goal[:-1], goal[1:], goal[:-1], np.repeat([0, 1], 10))
+    assert find_goal_copies(steps).columns == (2, 3)
+    moved = dataclasses.replace(steps, next_achieved_goal=goal[1:] + tool[1:, None])
+    assert find_goal_copies(moved).columns == (None, None)
+
+
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_columns_are_standardized_in_any_unit_and_rounding_is_no_signal(unit):
     values = unit * np.array([[1.0, 3.0, 0.0], [3.0, 3.0 + 1e-7, 0.0]])

@@ -315,8 +315,9 @@ def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apar
     parts, inertia = Parts((Part((0, 1), "body", 0.0),), 1.0), Inertia(0.5, steps_to_goal, apart)
     far = replace(inferred[0], parts=parts, sequence=None, inertia=inertia, copies=copies, time_limit=limit)
     assert [feature.preset for feature in far.features()] == presets
-    for without_path in (replace(inertia, has_speed=True), replace(inertia, broken=0.2)):
-        assert [feature.preset for feature in replace(far, inertia=without_path).features()] == ["body"]
+    fast, fragile = (replace(far, inertia=replace(inertia, **change)) for change in ({"has_speed": True}, {"broken": 0.2}))
+    assert [feature.preset for feature in fast.features()] == ["body", "speeds"]
+    assert [feature.preset for feature in fragile.features()] == ["body"]
 
 
 def test_every_finding_names_its_evidence(inferred):

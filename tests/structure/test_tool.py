@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pusher import COLUMNS, SPEC, Pusher, play, repeated_random_actions
@@ -6,7 +8,7 @@ from hindsight_rl.records import Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.tool import _certain, _rank_tools, find_positions
+from hindsight_rl.structure.tool import _certain, _in_one_order, _rank_tools, find_positions
 
 
 def steps_of(tool, puck, displacement, episode):
@@ -29,7 +31,7 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
     assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
     ranked = _rank_tools(steps_of(tool, puck, displacement, np.arange(400) // 40), onsets, [0, 1, 2])
     assert ranked[0][1] == (0, 1, 2)
-    assert _certain(ranked) == (0, 1, 2)
+    assert _certain(ranked, len(ranked)) == (0, 1, 2)
 
 
 def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
@@ -53,7 +55,15 @@ def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
     ],
 )
 def test_a_tool_is_certain_if_it_is_20_times_as_likely(ranked, expected):
-    assert _certain(ranked) == expected
+    assert _certain(ranked, len(ranked)) == expected
+
+
+def test_of_one_place_the_order_in_which_the_object_moves_with_the_tool_counts():
+    """By hand: the tool moves by (1, 0), and the object by (0.5, 0.1)."""
+    before, after, displacement = np.zeros((2, 3)), np.array([[0, 0, 0], [1.0, 0, 0]]), np.array([[0, 0], [0.5, 0.1]])
+    steps = replace(steps_of(after, displacement, displacement, [0, 0]), observation=before)
+    ranked = [(3.0, (1, 0)), (2.0, (0, 1)), (1.0, (0, 2))]
+    assert _in_one_order(steps, np.array([1]), ranked) == [(3.0, (0, 1)), (1.0, (0, 2))]
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.2])

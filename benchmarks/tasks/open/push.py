@@ -46,6 +46,16 @@ class DiscPuck(GoalTask):
         return self.puck.copy()
 
 
+class FixedPuck(DiscPuck):
+    """As DiscPuck, but the puck always starts at one place, so far from the disc that random actions do not touch it."""
+
+    def begin(self) -> None:
+        """Place the disc on a circle around the puck."""
+        super().begin()
+        self.puck = np.array([0.1, 0.05])
+        self.disc = self.puck + 0.7 * unit(self.np_random.uniform(0, 2 * np.pi))
+
+
 def push_puck(observation: Observation) -> Array:
     """Push the puck from behind."""
     disc, puck = observation["observation"][:2], observation["achieved_goal"]
@@ -349,6 +359,7 @@ def turn_and_push(observation: Observation) -> Array:
 
 TASKS = (
     Task("DiscPuck-v0", "push", "open", DiscPuck, 50, lambda: push_puck),
+    Task("FixedPuck-v0", "push", "open", FixedPuck, 60, lambda: push_puck),
     Task("ArmPuck-v0", "push", "open", ArmPuck, 60, lambda: push_with_arm),
     Task("TorqueArm-v0", "push", "open", TorqueArm, 60, lambda: push_with_torques),
     Task("NoisyTable-v0", "push", "open", NoisyTable, 60, lambda: push_cube),

@@ -44,8 +44,8 @@ def find_goal_copies(steps: Steps, largest_noise: float = NOISY_COPY) -> GoalCop
 
     largest_noise: see `are_noisy_copies`; 0 for exact copies only.
 
-    A column that never varies is a copy only if some other dimension of the goal has a copy that varies: two constants
-    may be equal by accident.
+    A column that never varies is a copy only if some other dimension of the goal has a copy that varies, or if neighbouring
+    columns equal a goal that nothing moved yet: two constants may be equal by accident.
     """
     seen = np.concatenate([steps.observation, steps.next_observation])
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
@@ -58,7 +58,19 @@ def find_goal_copies(steps: Steps, largest_noise: float = NOISY_COPY) -> GoalCop
         equal = np.flatnonzero(np.abs(seen - values[:, None]).max(0) <= rounding)
         columns.append(int(equal[0]) if len(equal) else int(nearest[k]) if is_noisy[k] else None)
     varies = [column is not None and np.ptp(values) > 0 for column, values in zip(columns, achieved.T, strict=True)]
-    return GoalCopies(tuple(columns) if any(varies) else (None,) * len(columns))
+    if not any(varies):
+        columns = _find_constant_copies(seen, achieved)
+    return GoalCopies(tuple(columns))
+
+
+def _find_constant_copies(seen: Array, achieved: Array) -> list[int | None]:
+    """Return the first neighbouring columns that equal the achieved goal, if neither of them ever varies."""
+    size = achieved.shape[1]
+    if not np.ptp(achieved, axis=0).any():
+        for first in range(seen.shape[1] - size + 1):
+            if (seen[:, first : first + size] == achieved).all():
+                return list(range(first, first + size))
+    return [None] * size
 
 
 def find_constant_columns(steps: Steps) -> tuple[int, ...]:
@@ -162,7 +174,9 @@ def find_units(steps: Steps) -> Units:
 
     If columns equal the achieved goal, all columns are taken to have its units. If columns are exact linear functions of it
     instead, the units are known of these, and of pairs of columns whose weighted sum is exactly a dimension of the
-    goal: the position of a tool, and the gap between tool and object.
+    goal: the position of a tool, and the gap between tool and object. If these functions are the same for all dimensions,
+    as where positions are divided by the size of a room, other columns whose values may be positions of the goal then are
+    taken to have the same units.
     """
     same, copies = Units.same(steps.n_columns), find_goal_copies(steps, 0.0).columns
     if None not in copies:
@@ -171,6 +185,7 @@ def find_units(steps: Steps) -> Units:
     seen = np.concatenate([steps.observation, steps.next_observation])
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0)
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
+    scales: list[tuple[float, float]] = []
     for k, copy in enumerate(copies):
         values = achieved[:, k]
         linear = {} if len(np.unique(values)) < FEWEST else _linear_columns(values, seen, live)
@@ -179,6 +194,13 @@ def find_units(steps: Steps) -> Units:
         units.set(*(next(iter(linear.values())) if copy is None else (copy, 1.0, 0.0)))
         for pair, weights in _linear_pairs(values, seen, np.setdiff1d(live, list(linear))):
             _set_pair(units, steps, k, pair, weights)
+        scales.append(next(iter(linear.values()))[1:] if copy is None else (1.0, 0.0))
+    if len(scales) > 1 and np.allclose(scales, scales[0]):
+        factor, offset = scales[0]
+        for column in live.tolist():
+            in_units = factor * seen[:, column] + offset
+            if in_units.min() <= achieved.max() and in_units.max() >= achieved.min():
+                units.set(column, factor, offset)
     return units
 
 

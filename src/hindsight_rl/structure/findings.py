@@ -106,6 +106,8 @@ class Structure:
             yield Feature("cancelling_actions", inertia)
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
+        if self.inertia.has_speed:
+            yield Feature("speeds", inertia)
         if self.inertia.is_far and self.has_paths:
             yield Feature("waypoints", inertia, needs="n_waypoints")
             if limit is not None and self.inertia.starts_anywhere:

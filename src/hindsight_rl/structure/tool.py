@@ -14,7 +14,7 @@ from .columns import GoalCopies, Units, find_delayed_columns, find_differences, 
 from .contact import MIN_ONSETS, find_onsets, is_at_rest, is_moving, tool_range
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import ALIKE, ERROR_RATE, MOSTLY, ROUNDED, Steps, regress, standardize
+from .steps import ALIKE, ERROR_RATE, LITTLE, MOSTLY, ROUNDED, Steps, regress, standardize
 
 CANDIDATES = max(POSITION_SIZES)  # columns per dimension of the goal, as those of a position may be in any order
 MOST_GUESSES = 4  # of the tool: they share the episodes, so with more of them each is tried less often
@@ -30,7 +30,13 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
     if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return None
     columns = [column for column in controlled.columns if units.is_known[column]]
-    return _certain(_rank_tools(steps, onsets, find_positions(steps, columns), _gap_pairs(steps, columns)))
+    ranked = _rank_tools(steps, onsets, find_positions(steps, columns), _gap_pairs(steps, columns))
+    start = steps.achieved_goal[onsets]
+    if (
+        np.linalg.norm(start.std(0)) < LITTLE * steps.goal_std
+    ):  # beside one place a wrong order may be as near as the right one
+        return _certain(_in_one_order(steps, onsets, ranked), len(ranked))
+    return _certain(ranked, len(ranked))
 
 
 def guess_tools(
@@ -139,10 +145,25 @@ def _rank_tools(
     return sorted(ranked, reverse=True)
 
 
-def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]]) -> tuple[int, ...] | None:
-    """Return the likeliest choice if it is 1 / ERROR_RATE times as likely as any other, and as chance for each choice."""
+def _in_one_order(
+    steps: Steps, onsets: Array, ranked: Sequence[tuple[float, tuple[int, ...]]]
+) -> list[tuple[float, tuple[int, ...]]]:
+    """Return the choices in one order of the same columns: that in which the object begins to move as the tool does."""
+    along = {t: float((steps.change[onsets][:, list(t)] * steps.displacement[onsets]).sum()) for _, t in ranked}
+    found: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {}
+    for likelihood, tool in ranked:
+        most, best = found.setdefault(frozenset(tool), (likelihood, tool))
+        found[frozenset(tool)] = most, max(best, tool, key=along.__getitem__)
+    return sorted(found.values(), reverse=True)
+
+
+def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int) -> tuple[int, ...] | None:
+    """Return the likeliest choice if it is 1 / ERROR_RATE times as likely as any other, and as chance for each choice.
+
+    n_choices: that were compared.
+    """
     if not ranked:
         return None
     (most, tool), *others = ranked
-    next_best = max([math.log(len(ranked)), *(likelihood for likelihood, _ in others)])
+    next_best = max([math.log(n_choices), *(likelihood for likelihood, _ in others)])
     return tool if most >= next_best + math.log(1 / ERROR_RATE) else None
