@@ -80,6 +80,10 @@ def test_neighbouring_constants_that_equal_a_goal_which_nothing_moved_are_its_co
     goal = np.broadcast_to([0.2, 0.5], (21, 2))
     steps = Steps(seen[:-1], np.zeros((20, 1)), seen[1:], goal[:-1], goal[1:], goal[:-1], np.repeat([0, 1], 10))
     assert find_goal_copies(steps).columns == (2, 3)
+    rounded = dataclasses.replace(
+        steps, observation=seen[:-1].astype(np.float32), next_observation=seen[1:].astype(np.float32)
+    )
+    assert find_goal_copies(rounded).columns == (2, 3)
     moved = dataclasses.replace(steps, next_achieved_goal=goal[1:] + tool[1:, None])
     assert find_goal_copies(moved).columns == (None, None)
 

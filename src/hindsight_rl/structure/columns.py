@@ -59,16 +59,16 @@ def find_goal_copies(steps: Steps, largest_noise: float = NOISY_COPY) -> GoalCop
         columns.append(int(equal[0]) if len(equal) else int(nearest[k]) if is_noisy[k] else None)
     varies = [column is not None and np.ptp(values) > 0 for column, values in zip(columns, achieved.T, strict=True)]
     if not any(varies):
-        columns = _find_constant_copies(seen, achieved)
+        columns = _find_constant_copies(seen, achieved, rounding)
     return GoalCopies(tuple(columns))
 
 
-def _find_constant_copies(seen: Array, achieved: Array) -> list[int | None]:
-    """Return the first neighbouring columns that equal the achieved goal, if neither of them ever varies."""
+def _find_constant_copies(seen: Array, achieved: Array, rounding: float) -> list[int | None]:
+    """Return the first neighbouring columns that equal the achieved goal, up to rounding, if the goal never varies."""
     size = achieved.shape[1]
     if not np.ptp(achieved, axis=0).any():
         for first in range(seen.shape[1] - size + 1):
-            if (seen[:, first : first + size] == achieved).all():
+            if (np.abs(seen[:, first : first + size] - achieved) <= rounding).all():
                 return list(range(first, first + size))
     return [None] * size
 
