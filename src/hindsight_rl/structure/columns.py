@@ -195,7 +195,9 @@ def find_units(steps: Steps) -> Units:
         for pair, weights in _linear_pairs(values, seen, np.setdiff1d(live, list(linear))):
             _set_pair(units, steps, k, pair, weights)
         scales.append(next(iter(linear.values()))[1:] if copy is None else (1.0, 0.0))
-    if len(scales) > 1 and np.allclose(scales, scales[0]):
+    factors, offsets = np.array(scales).T
+    rounding = FLOAT32_ROUNDING * np.abs(achieved).max()
+    if len(scales) > 1 and np.allclose(factors, factors[0], atol=0) and np.allclose(offsets, offsets[0], atol=rounding):
         factor, offset = scales[0]
         for column in live.tolist():
             in_units = factor * seen[:, column] + offset

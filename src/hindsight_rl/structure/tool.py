@@ -31,12 +31,11 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tupl
         return None
     columns = [column for column in controlled.columns if units.is_known[column]]
     ranked = _rank_tools(steps, onsets, find_positions(steps, columns), _gap_pairs(steps, columns))
-    start = steps.achieved_goal[onsets]
-    if (
-        np.linalg.norm(start.std(0)) < LITTLE * steps.goal_std
-    ):  # beside one place a wrong order may be as near as the right one
-        return _certain(_in_one_order(steps, onsets, ranked), len(ranked))
-    return _certain(ranked, len(ranked))
+    n_choices, place = len(ranked), steps.achieved_goal[onsets]
+    # beside one place the tool may seem nearer if its columns are in a wrong order
+    if np.linalg.norm(place.std(0)) < LITTLE * steps.goal_std:
+        ranked = _in_one_order(steps, onsets, ranked)
+    return _certain(ranked, n_choices)
 
 
 def guess_tools(
