@@ -87,9 +87,7 @@ def _equals(value: Any, goal: Array) -> bool:
     dimension as a number.
     """
     dtype = np.float32 if goal.dtype.kind == "f" else goal.dtype
-    if (isinstance(value, np.ndarray) and value.size == goal.size) or (
-        isinstance(value, float | np.floating) and goal.size == 1
-    ):
+    if isinstance(value, np.ndarray | float | np.floating) and np.size(value) == goal.size:
         value = np.reshape(value, goal.shape)
     with contextlib.suppress(Exception):  # not numbers
         is_long = goal.ndim and len(value) != len(goal)

@@ -191,18 +191,18 @@ def find_units(steps: Steps) -> Units:
         linear = {} if len(np.unique(values)) < FEWEST else _linear_columns(values, seen, live)
         if copy is None and not linear:
             return same
-        units.set(*(next(iter(linear.values())) if copy is None else (copy, 1.0, 0.0)))
+        column, factor, offset = next(iter(linear.values())) if copy is None else (copy, 1.0, 0.0)
+        units.set(column, factor, offset)
+        scales.append((factor, offset))
         for pair, weights in _linear_pairs(values, seen, np.setdiff1d(live, list(linear))):
             _set_pair(units, steps, k, pair, weights)
-        scales.append(next(iter(linear.values()))[1:] if copy is None else (1.0, 0.0))
     factors, offsets = np.array(scales).T
     rounding = FLOAT32_ROUNDING * np.abs(achieved).max()
     if len(scales) > 1 and np.allclose(factors, factors[0], atol=0) and np.allclose(offsets, offsets[0], atol=rounding):
-        factor, offset = scales[0]
-        for column in live.tolist():
-            in_units = factor * seen[:, column] + offset
-            if in_units.min() <= achieved.max() and in_units.max() >= achieved.min():
-                units.set(column, factor, offset)
+        in_units = factors[0] * seen[:, live] + offsets[0]
+        may_be_positions = (in_units.min(0) <= achieved.max()) & (in_units.max(0) >= achieved.min())
+        for column in live[may_be_positions].tolist():
+            units.set(column, *scales[0])
     return units
 
 

@@ -95,10 +95,9 @@ class Categories:
         found, goals = cls.of_spaces(spec), goals.reshape(len(goals), -1)
         if (goals != np.round(goals)).any():  # the goals of a robot are no whole numbers
             return found
-        is_float = (
-            np.dtype(spec.goal.dtype).kind == "f"
-        )  # its only start and its only goal may be, as long as nothing moves
-        if len(np.unique(goals, axis=0)) <= (2 if is_float else 1):
+        # but its only start and its only goal may be, as long as nothing moves
+        by_accident = 2 if np.dtype(spec.goal.dtype).kind == "f" else 1
+        if len(np.unique(goals, axis=0)) <= by_accident:
             return found
         observations = observations.reshape(len(observations), -1)
         return cls(
