@@ -465,12 +465,14 @@ def test_the_exploration_of_each_agent():
             make("td3", **options)
 
 
-@pytest.mark.parametrize("name", CONTINUOUS_AGENTS)
-def test_the_next_action_has_inputs_of_its_own(name):
+@pytest.mark.parametrize(
+    ("name", "options"), [*((name, {}) for name in AGENT_NAMES), *((name, {"double": False}) for name in DISCRETE_AGENTS)]
+)
+def test_the_next_action_has_inputs_of_its_own(name, options):
     subgoals = ("near achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.5",)
     errors = []
     for switch_distance in (None, "next_policy_inputs", "next_inputs"):
-        agent = make(name, subgoals=subgoals)
+        agent = make(name, subgoals=subgoals, **options)
         batch = make_batch(agent)
         transitions = agent.algorithm.preprocessor.transitions(batch, agent.batches_per_update)
         if switch_distance:

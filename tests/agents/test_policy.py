@@ -337,6 +337,17 @@ def test_a_guided_episode_is_guided_in_a_fraction_of_its_steps():
     assert policy.act(*observed, alone, generator)[0] == pytest.approx(np.tanh(0.5), rel=1e-6)
 
 
+def test_a_discrete_policy_is_guided_to_subgoals_too():
+    """By hand: action 3 has the value of the goal, which is 1 for the subgoal and 5 for the task, and action 4 has 2."""
+    flat = np.zeros(count_weights((4, 2)))
+    flat[2], flat[-1] = 1.0, 2.0  # a weight of the first action, and the bias of the second
+    policy = make_policy(flat, kind="discrete", action=choice(3, 2), hidden=(), subgoals=(NEAR,))
+    observed = np.array([0.0, 1.0]), np.array([0.0]), np.array([5.0])
+    for fraction, action in [(0.0, 3), (1.0, 4)]:
+        guided = Exploration(random_eps=0.0, noise=0.0, guided_fraction=fraction)
+        assert policy.act(*observed, guided, np.random.default_rng(0)) == action
+
+
 def test_an_unguided_episode_has_half_the_noise():
     alone = Exploration(random_eps=0.3, noise=0.2, guided_episodes=0.8, guided_fraction=0.5).unguided()
     assert (alone.random_eps, alone.noise, alone.guided_fraction) == (0.15, 0.1, 0.0)

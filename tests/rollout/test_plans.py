@@ -5,7 +5,16 @@ import pytest
 
 from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.records.exploration import Probing
-from hindsight_rl.rollout.plans import LARGEST_OFFSET, STILL, ExploringActor, OptimisticActor, ProbingActor, SeekingActor
+from hindsight_rl.rollout.plans import (
+    AS_NOISE,
+    LARGEST_OFFSET,
+    NOISE,
+    STILL,
+    ExploringActor,
+    OptimisticActor,
+    ProbingActor,
+    SeekingActor,
+)
 from hindsight_rl.task_structure.affine import AffineColumns
 from hindsight_rl.task_structure.rules import Rules
 from hindsight_rl.task_structure.state_planner import StatePlanner
@@ -62,6 +71,23 @@ def test_an_episode_that_gets_stuck_explores():
     assert not actor.explores
     assert [actor(stuck)[0] == 9.0 for _ in range(STILL + 1)] == [True] * (STILL - 1) + [False] * 2
     assert actor.explores
+
+
+def test_a_tool_is_steered_by_choices():
+    """By hand: actions 3 to 6 move the tool by (1, 0), (-1, 0), (0, 1) and (0, -1), action 7 closes a hand."""
+    effect = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (0.0, 0.0))
+    tool, cube, nothing = (AffineColumns.plain(each) for each in ((0, 1), (2, 3), ()))
+    probing = Probing(tool, (cube,), effect, ((0.0, 0.0), (0.0, 0.0)), nothing, (), reach=0.5)
+    seen = {"observation": np.array([0.0, 0.0, -9.0, 0.5])}
+    actors = [
+        ProbingActor(probing, ArraySpec((), "int64", (3.0,), (7.0,), 5), np.random.default_rng(k)) for k in range(100)
+    ]
+    actions = np.array([[actor(seen) for _ in range(30)] for actor in actors])
+    assert actions.dtype == np.int64
+    assert np.mean(actions == 4) == pytest.approx(1 - NOISE, abs=0.1)
+    closes = np.isin(actions, (4, 7)).all(1)  # half of them choose these alone until the tool meets its target
+    assert closes.mean() == pytest.approx(AS_NOISE, abs=0.15)
+    assert set(actions[~closes].ravel()) == {3, 4, 5, 6, 7}
 
 
 def test_an_episode_that_plans_over_states_tries_what_was_never_tried_where_it_is_better():

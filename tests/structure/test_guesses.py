@@ -91,7 +91,9 @@ def test_dimensions_that_rest_together_may_be_several_objects(gap_scale):
         assert np.ptp(episode.achieved_goal, axis=0).max() > 0.1
 
 
-@pytest.mark.parametrize(("n", "sizes"), [(1, []), (2, [2]), (3, [3]), (4, [2]), (5, []), (6, [3, 2]), (9, [3])])
+@pytest.mark.parametrize(
+    ("n", "sizes"), [(1, []), (2, [2]), (3, [3, 2]), (4, [2, 3]), (5, [3, 2]), (6, [3, 2]), (7, [3, 2]), (9, [3, 2])]
+)
 def test_sizes_of_objects(n, sizes):
     assert possible_sizes(n) == sizes
 

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import pusher
 import pytest
-from pusher import RADIUS, options_of, play, repeated_random_actions
+from pusher import RADIUS, Pusher, options_of, play, repeated_random_actions
 from two_objects import COLUMNS, SPEC, THRESHOLD, TwoObjects, compute_reward
 
-from hindsight_rl.records import Episode
+from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.columns import Units
@@ -230,3 +231,44 @@ def test_the_distance_of_success_is_read_from_rewards(reward, distance):
     goals = [np.tile(goal, (3, 1)) for goal in np.random.default_rng(0).uniform(-1, 1, (8, 4))]
     episodes = [Episode(goal, goal, goal, np.zeros((2, 1)), np.zeros(2)) for goal in goals]
     assert find_success_distance(reward, episodes) == (distance and pytest.approx(distance, abs=0.003))
+
+
+class Turned(Pusher):
+    """The object turns while it is pushed. Its angle is a dimension of the goal, too, and the last column."""
+
+    def reset(self):
+        super().reset()
+        self.goal = np.append(self.goal, self.rng.uniform(-1, 1))
+        self.puck = np.append(self.puck, self.rng.uniform(-1, 1))
+
+    def step(self, action):
+        angle, self.puck = self.puck[2], self.puck[:2]
+        before = self.puck
+        super().step(action)
+        self.puck = np.append(self.puck, angle + 4 * (self.puck - before) @ (1, -1))
+
+    def see(self):
+        angle, puck = self.puck[2], self.puck
+        self.puck = puck[:2]
+        seen = super().see()
+        self.puck = puck
+        return np.append(seen[:-1], angle)
+
+
+def test_of_an_object_that_turns_the_tool_meets_the_position():
+    spec = replace(pusher.SPEC, goal=ArraySpec((3,), "float64"))
+    world = Turned(0)
+    episodes = play(world, 30, repeated_random_actions(1))
+    found = infer_structure(episodes, spec)
+    assert found.parts.objects == ((0, 1, 2),)
+    assert found.sequence.dimensions == ((0, 1),)
+    act = ProbingActor(plan_probing(found, found.sequence), spec.action, np.random.default_rng(2))
+    found = infer_structure(episodes, spec, play(world, 20, lambda observation, is_first: act(observation)))
+    assert found.contact.tool == pusher.COLUMNS["tool"]
+    assert found.sequence.is_plain
+    (text,) = options_of(found)["subgoals"]
+    assert text.startswith("reach achieved=0,1 goal=2,3 ")
+    assert text.endswith(" dimensions=0,1")
+    assert 9 not in found.hidden  # the angle, which no other column shows
+    assert found.symmetries == ()
+    assert "not angles of objects" in explain_missing(found)[-1]

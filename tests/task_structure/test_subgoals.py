@@ -86,3 +86,18 @@ def test_one_observation_has_the_acting_goal_of_its_row(is_guided):
         assert [np.asarray(x).tolist() for x in subgoals.acting_goal(row, *goals, is_guided)] == [
             np.asarray(x).tolist() for x in expected
         ]
+
+
+def test_a_subgoal_may_ask_for_some_dimensions_alone():
+    """By hand: of a goal (position, angle) the subgoal asks for the position; the angle counts as reached."""
+    spec = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((2,), "float32"), ArraySpec((1,), "float32"))
+    text = "reach achieved=0 goal=1 tolerance=0.5 switch_distance=2 dimensions=0"
+    subgoals = Subgoals((text,), spec)
+    assert subgoals.items[0].text() == text
+    assert not subgoals.has_objects
+    goals = np.array([7.0, 0.1]), np.array([8.0, 0.2])
+    for row, expected in [([0, 3, 0, 0], (1, [0, 0.2], [3, 0.2])), ([0, 1, 0, 0], (TASK, [7, 0.1], [8, 0.2]))]:
+        found = subgoals.acting_goal(np.array(row), *goals, is_guided=False)
+        assert (found[0], found[1].tolist(), found[2].tolist()) == expected
+        found = subgoals.acting_goals(np.array([row]), *(x[None] for x in goals), np.array([TASK]))
+        assert [x[0].tolist() for x in found] == list(expected)

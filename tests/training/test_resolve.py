@@ -230,15 +230,13 @@ def test_a_recipe_that_infers_may_declare_some(tmp_path):
     assert (others.variant, others.replay.symmetries) == ("none", ())
 
 
-def test_discrete_actions_have_the_same_settings_with_and_without_saying_that_there_is_no_structure():
-    """Their energy priority follows from the spaces alone. Nothing is inferred that could differ from it."""
+def test_discrete_actions_begin_with_the_same_settings_with_and_without_structure():
+    """Their energy priority follows from the spaces alone."""
     default = load_recipe("default")
     plain = resolve_settings(default, DISCRETE, None, {})
     assert plain.from_recipe == resolve_settings(default, DISCRETE, None, {"structure": "none"}).from_recipe
-    assert (plain.variant, plain.replay.energy_priority) == ("none", True)
+    assert (plain.variant, plain.replay.energy_priority) == ("inferred", True)
     assert plain.reasons["energy_priority"].startswith("goals are vectors")
-    with pytest.raises(OptionError, match="flat arrays of floats"):
-        resolve_settings(default, DISCRETE, None, {"structure": "inferred"})
 
 
 def test_no_structure_beside_an_option_that_declares_some_is_refused():
@@ -317,8 +315,8 @@ def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left
     assert values.keys() - settings.reasons.keys() == left_out
 
 
-def test_structure_is_not_inferred_from_indices():
-    spec = GoalSpec.from_spaces(SEEN, spaces.Discrete(4), 50)
+def test_structure_is_not_inferred_from_actions_that_are_bits():
+    spec = GoalSpec.from_spaces(SEEN, spaces.MultiBinary(4), 50)
     assert resolve_settings(load_recipe("default"), spec, None, {}).training.structure == "none"
     with pytest.raises(OptionError, match=r"structure='inferred' needs .* flat arrays of floats"):
         resolve_settings(load_recipe("default"), spec, None, {"structure": "inferred"})

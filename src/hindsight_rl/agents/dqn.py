@@ -32,7 +32,7 @@ class DQN(Algorithm):
         n_actions = spec.action.n_values or 0
         _check_matrices(n_actions, n_quantiles, dueling)
         super().__init__(spec, options, seed)
-        self._double, self._shape = options.double, (n_actions, n_quantiles)
+        self._double, self._has_subgoals, self._shape = options.double, bool(options.subgoals), (n_actions, n_quantiles)
         self._dueling = losses.dueling_matrix(n_actions).to(self.device) if dueling else None
         self._actor_matrix = losses.quantile_mean_matrix(*self._shape).to(self.device) if n_quantiles > 1 else self._dueling
         (self.critic,), (self.target_critic,) = self.networks, self.targets
@@ -59,8 +59,10 @@ class DQN(Algorithm):
 
     def _td_target(self, batch: Transitions) -> Tensor:
         """Return samples of the target distribution, (B, N), equally likely."""
-        quantiles = self._quantiles(self.target_critic(batch.next_inputs))
-        selection = self._quantiles(self.critic(batch.next_inputs)) if self._double else quantiles
+        quantiles = selection = self._quantiles(self.target_critic(batch.next_inputs))
+        if self._double or self._has_subgoals:  # with subgoals, the policy may act for another goal than the row's
+            chooses = self.critic if self._double else self.target_critic
+            selection = self._quantiles(chooses(batch.next_policy_inputs))
         best = selection.mean(3).argmax(2, keepdim=True)
         next_value = quantiles.gather(2, self._index(best))[0, :, 0]
         return losses.td_target(batch.reward, batch.discount, next_value, *self.value_range)

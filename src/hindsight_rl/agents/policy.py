@@ -70,7 +70,7 @@ class PolicySpec:
     @property
     def subgoals(self) -> tuple[str, ...]:
         """Return the texts of the subgoals, see `hindsight_rl.task_structure.subgoals`."""
-        return self.options.subgoals if isinstance(self.options, ActorCriticOptions) else ()
+        return self.options.subgoals
 
     @cached_property
     def parsed_subgoals(self) -> Subgoals:
@@ -303,15 +303,20 @@ class Policy:
         """Return the index of the action, counted from 0, (*leading,)."""
         if exploration.is_random:
             return np.asarray(rng.integers(self.spec.n_actions, size=leading))
-        index = self._best_action(leading, observed)
+        index = self._best_action(leading, observed, self._is_guided(exploration, rng))
         if exploration.random_eps > 0:
             is_random = rng.random(leading) < exploration.random_eps
             index = np.where(is_random, rng.integers(self.spec.n_actions, size=leading), index)
         return index
 
-    def _best_action(self, leading: tuple[int, ...], observed: Observed) -> Array:
+    @staticmethod
+    def _is_guided(exploration: Exploration, rng: Any) -> bool:
+        """Return whether this step acts for the first subgoal that is not met."""
+        return exploration.guided_fraction > 0 and bool(rng.random() < exploration.guided_fraction)
+
+    def _best_action(self, leading: tuple[int, ...], observed: Observed, is_guided: bool = False) -> Array:
         """Return the index of the best action, (*leading,): where known paths lead to the goal, that of the plan."""
-        best = np.asarray(self._outputs(leading, observed).argmax(-1))
+        best = np.asarray(self._outputs(leading, observed, is_guided).argmax(-1))
         planner = self.planner
         if planner is None:
             return best
@@ -326,8 +331,7 @@ class Policy:
         size = (*leading, self._size)
         if exploration.is_random:
             return np.asarray(exploration.random_scale * rng.uniform(-1.0, 1.0, size))
-        is_guided = exploration.guided_fraction > 0 and bool(rng.random() < exploration.guided_fraction)
-        output = self._outputs(leading, observed, is_guided)
+        output = self._outputs(leading, observed, self._is_guided(exploration, rng))
         if exploration.samples and self.spec.kind == "squashed_gaussian":
             mean, std = self._mean_and_std(output)
             action = np.tanh(mean + std * rng.standard_normal(mean.shape, np.float32))

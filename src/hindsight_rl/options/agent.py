@@ -93,7 +93,17 @@ class WaypointOptions(OptionRecord, title="Waypoints"):
     )
 
 
-class AgentOptions(WaypointOptions, InputOptions, ExplorationOptions, UpdateOptions, NetworkOptions):
+class SubgoalOptions(OptionRecord, title="Subgoals"):
+    """Subgoals of relay HER (Luo et al. 2023)."""
+
+    subgoals: Texts = Field(
+        (),
+        description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"; with '
+        'several objects, also the dimensions of each, as in "dimensions=0,1,2 placed=0.05"',
+    )
+
+
+class AgentOptions(SubgoalOptions, WaypointOptions, InputOptions, ExplorationOptions, UpdateOptions, NetworkOptions):
     """Options of every agent."""
 
     def eps_at(self, env_steps: int) -> float:
@@ -142,16 +152,6 @@ class NoiseOptions(OptionRecord, title="Exploration"):
     noise: NonNegativeFloat = Field(0.1, description="standard deviation of exploration noise, in half action ranges")
 
 
-class SubgoalOptions(OptionRecord, title="Subgoals"):
-    """Subgoals of relay HER (Luo et al. 2023)."""
-
-    subgoals: Texts = Field(
-        (),
-        description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"; with '
-        'several objects, also the dimensions of each, as in "dimensions=0,1,2 placed=0.05"',
-    )
-
-
 class CloningOptions(OptionRecord, title="Demonstrations"):
     """Behaviour cloning of demonstrations (Nair et al. 2018)."""
 
@@ -161,7 +161,7 @@ class CloningOptions(OptionRecord, title="Demonstrations"):
     q_filter: bool = Field(True, description="clone only actions that the critics value more than the policy's")
 
 
-class ActorCriticOptions(CloningOptions, SubgoalOptions, NoiseOptions, AgentOptions, title="Actor and critics"):
+class ActorCriticOptions(CloningOptions, NoiseOptions, AgentOptions, title="Actor and critics"):
     """Options of the agents for continuous actions."""
 
     actor_learning_rate: PositiveFloat | None = Field(None, description="learning rate of the actor; None: learning_rate")

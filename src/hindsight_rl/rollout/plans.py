@@ -16,7 +16,7 @@ from ..task_structure.waypoints import Waypoints
 # of the strongest effect of actions in a posture: what moves the tool less there is not used to steer it. Without this
 # limit a disc that turns moved its puck in 47 instead of 76 % of the probing episodes, an arm in 94 % with and without it
 WEAK = 0.2
-NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range
+NOISE = 0.4  # standard deviation of the exploration noise, in half widths of the action range; how often a choice is random
 OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offset, and the distance at which it is met
 # probability that actions that hardly move the tool are noise until it meets its target. With a third for each of them,
 # tongs that must have the angle of a bar moved it in 3 of 20 probing episodes, too few to be found as its tool
@@ -43,15 +43,9 @@ class ProbingActor:
 
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
         self._probing, self._rng = probing, rng
-        self._effect, self._by_posture = np.array(probing.effect), np.array(probing.by_posture)
         self._drift_factor, self._drift_constant = np.array(probing.drift).T
-        self._fixed_steer = np.linalg.pinv(self._effect.T)  # where the effect is the same in all postures
-        self._low, self._high = action.bounds()
-        self._dtype = action.dtype
-        effects = np.abs([self._effect, *self._by_posture]).max((0, 2))
-        self._other = np.flatnonzero(effects < WEAK * effects.max())
-        self._offset, self._others = self._draw_offset(), self._draw_ends()
-        self._object = self._draw_object()
+        self._steering = (SteeringByChoice if action.n_values else SteeringByVector)(probing, action, rng)
+        self._offset, self._object = self._draw_offset(), self._draw_object()
 
     def _draw_object(self) -> AffineColumns:
         objects = self._probing.objects
@@ -60,36 +54,79 @@ class ProbingActor:
     def _draw_offset(self) -> Array:
         return self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._probing.reach
 
-    def _draw_ends(self) -> Array:
-        """Return an end of its range for each of these actions, or NaN for all of them: then they are noise."""
-        n = len(self._other)
-        if not n or self._rng.random() < AS_NOISE:
-            return np.full(n, np.nan)
-        low, high = self._low.ravel()[self._other], self._high.ravel()[self._other]
-        return np.where(self._rng.random(n) < 0.5, low, high)
-
-    def _steer(self, seen: Array) -> Array:
-        """Return the matrix (action size, axes) that makes an action of a wanted change of the tool's position."""
-        posture = self._probing.posture
-        if not posture.columns:
-            return self._fixed_steer
-        effect = self._effect + np.tensordot(posture.of(seen), self._by_posture, 1)
-        return np.linalg.pinv(effect.T, rcond=WEAK)
-
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
         seen = np.asarray(observation["observation"], np.float64).ravel()
         tool = self._probing.tool.of(seen)
         gap: Array = self._object.of(seen) + self._offset - tool
         if np.linalg.norm(gap) < MET * self._probing.reach:
-            self._offset, self._others = self._draw_offset(), self._draw_ends()
+            self._offset = self._draw_offset()
+            self._steering.draw()
             if len(self._probing.objects) > 1 and self._rng.random() < ANOTHER_OBJECT:
                 self._object = self._draw_object()
+        return self._steering(seen, gap - (self._drift_factor * tool + self._drift_constant))
+
+
+class SteeringByVector:
+    """Chooses an action, a vector, that changes the tool's position as wanted, with noise."""
+
+    def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
+        self._posture, self._rng, self._dtype = probing.posture, rng, action.dtype
+        self._effect, self._by_posture = np.array(probing.effect), np.array(probing.by_posture)
+        self._fixed = np.linalg.pinv(self._effect.T)  # where the effect is the same in all postures
+        self._low, self._high = action.bounds()
+        effects = np.abs([self._effect, *self._by_posture]).max((0, 2))
+        self._other = np.flatnonzero(effects < WEAK * effects.max())
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw an end of its range for each action that hardly moves the tool, or NaN for all: then they are noise."""
+        n = len(self._other)
+        low, high = self._low.ravel()[self._other], self._high.ravel()[self._other]
+        is_noise = not n or self._rng.random() < AS_NOISE
+        self._others = np.full(n, np.nan) if is_noise else np.where(self._rng.random(n) < 0.5, low, high)
+
+    def _matrix(self, seen: Array) -> Array:
+        """Return the matrix (action size, axes) that makes an action of a wanted change of the tool's position."""
+        if not self._posture.columns:
+            return self._fixed
+        effect = self._effect + np.tensordot(self._posture.of(seen), self._by_posture, 1)
+        return np.linalg.pinv(effect.T, rcond=WEAK)
+
+    def __call__(self, seen: Array, wanted: Array) -> Array:
+        """Return the action. seen: the observation, (columns,). wanted: the change of the tool's position, (axes,)."""
         width = (self._high - self._low).ravel() / 2
-        wanted = gap - (self._drift_factor * tool + self._drift_constant)
-        action: Array = self._steer(seen) @ wanted + self._rng.normal(size=len(width)) * NOISE * width
+        action: Array = self._matrix(seen) @ wanted + self._rng.normal(size=len(width)) * NOISE * width
         action[self._other] = np.where(np.isnan(self._others), action[self._other], self._others)
         return np.clip(action.reshape(self._low.shape), self._low, self._high).astype(self._dtype)
+
+
+class SteeringByChoice:
+    """Chooses the Discrete action after which the tool is nearest to where it is wanted, and now and then another one.
+
+    That is any, or the same one of those that hardly move the tool until the next draw.
+    """
+
+    def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
+        self._posture, self._rng = probing.posture, rng
+        self._first, self._dtype = int(action.low[0]), np.dtype(action.dtype)
+        self._effect, self._by_posture = np.array(probing.effect), np.array(probing.by_posture)
+        effects = np.abs([self._effect - np.median(self._effect, 0), *self._by_posture]).max((0, 2))
+        self._other = np.flatnonzero(effects < WEAK * effects.max())
+        self.draw()
+
+    def draw(self) -> None:
+        """Draw the actions that are chosen now and then."""
+        is_any = not len(self._other) or self._rng.random() < AS_NOISE
+        self._sometimes = np.arange(len(self._effect)) if is_any else self._rng.choice(self._other, 1)
+
+    def __call__(self, seen: Array, wanted: Array) -> Array:
+        """Return the action. seen: the observation, (columns,). wanted: the change of the tool's position, (axes,)."""
+        effect = self._effect + np.tensordot(self._posture.of(seen), self._by_posture, 1)
+        action = int(np.linalg.norm(effect - wanted, axis=1).argmin())
+        if self._rng.random() < NOISE:
+            action = int(self._rng.choice(self._sometimes))
+        return np.asarray(action + self._first).astype(self._dtype)[()]
 
 
 class ExploringActor:

@@ -36,6 +36,7 @@ class Structure:
         that see only the gaps between them; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
+    has_choices: whether actions are Discrete, so that no symmetries are sought.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
     """
@@ -62,6 +63,7 @@ class Structure:
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
+    has_choices: bool = False
 
     @cached_property
     def contact(self) -> Contact | None:
@@ -196,8 +198,7 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
         objects = [
             tuple(columns[k] for k in dimensions[at : at + size])
             for dimensions in found.parts.objects
-            if len(dimensions) % size == 0
-            for at in range(0, len(dimensions), size)
+            for at in range(0, len(dimensions) - size + 1, size)
         ]
         plans.append(_steer(found, tool, objects, reach))
     return tuple(plans)

@@ -38,11 +38,12 @@ from .workspace import Workspace, find_reach, find_workspace, whole_episodes
 
 @dataclass(frozen=True)
 class _Decided:
-    """What is decided before: see `infer_structure`."""
+    """What is decided before: see `infer_structure`. has_choices: whether actions are Discrete: they have no signs."""
 
     shown: Sequence[int]
     known: Sequence[Symmetry]
     hidden: Sequence[int] | None
+    has_choices: bool
 
 
 def infer_structure(
@@ -66,9 +67,11 @@ def infer_structure(
         that turn out to be needless.
     later: with the actions of a policy. They show more contacts and positions, but not what rests or what follows actions:
     a policy chooses its actions by what it sees.
+    Discrete actions are seen one-hot. Symmetries of them are not sought.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     _check(episodes, spec)
+    episodes, probing, later = (_with_vectors(each, spec.action) for each in (episodes, probing, later))
     random_steps = Steps.from_episodes(episodes)
     noise = measure_noise(random_steps)
     steps = Steps.from_episodes([*episodes, *later], noise)
@@ -78,8 +81,8 @@ def infer_structure(
     controlled = find_controlled_columns(random_steps)
     parts = find_parts(steps, random_steps, partial(errors_add_up, compute_reward, episodes))
     sequence, guesses = _look_for_contact(steps, parts, copies, controlled, units)
-    decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden)
-    has_mirrors = not parts.has_object and copies.is_complete
+    decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden, bool(spec.action.n_values))
+    has_mirrors = not (parts.has_object or decided.has_choices) and copies.is_complete
     # where rewards have two values; of others it is not known which are those of successes
     ended = [each.terminated and np.isfinite(spec.reward_high) and each.reward[-1] < spec.reward_high for each in episodes]
     found = Structure(
@@ -91,6 +94,7 @@ def infer_structure(
         constant=constant,
         differences=find_differences(steps) if sequence is not None else (),
         guesses=guesses,
+        has_choices=decided.has_choices,
         n_onsets=max((len(find_onsets(one)) for one in steps.of_objects(parts.objects)), default=0),
         sequence=sequence,
         time_limit=spec.max_episode_steps,
@@ -138,7 +142,11 @@ def _with_probing(
     if not found.parts.body:
         found = replace(found, workspace=_find_workspace(everything, probing, noise, found.parts, sequence))
     found = _with_contact(found, sequence, everything, decided)
-    if compute_reward is not None and not sequence.others and ignores_exchange(compute_reward, episodes, len(objects[0])):
+    if (
+        compute_reward is not None
+        and not (sequence.others or sequence.has_poses)
+        and ignores_exchange(compute_reward, episodes, len(objects[0]))
+    ):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
 
@@ -180,7 +188,7 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
     symmetries: tuple[SymmetryVerdict, ...] = ()
-    if is_whole:
+    if is_whole and not (decided.has_choices or sequence.has_poses):
         symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, decided.known).find())
     needless = set(range(steps.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
     positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
@@ -203,14 +211,25 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
 def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:
     if not is_flat(spec):
         parts = ", ".join(f"{name} {part.shape} of {part.dtype}" for name, part in _parts(spec).items())
-        raise InputError(f"Structure is inferred from flat arrays of floats, but the task has {parts}.")
+        raise InputError(
+            f"Structure is inferred from flat arrays of floats and Discrete actions, but the task has {parts}."
+        )
     if len(episodes) < HELD_OUT:
         raise InputError(f"At least {HELD_OUT} episodes are needed, got {len(episodes)}. Play more steps.")
 
 
 def is_flat(spec: GoalSpec) -> bool:
-    """Return whether observations, goals and actions are flat arrays of floats, as inference needs."""
-    return all(len(part.shape) == 1 and np.dtype(part.dtype).kind == "f" for part in _parts(spec).values())
+    """Return whether observations, goals and actions are flat arrays of floats, or actions Discrete, as inference needs."""
+    parts = [spec.observation, spec.goal, *([] if spec.action.n_values else [spec.action])]
+    return all(len(part.shape) == 1 and np.dtype(part.dtype).kind == "f" for part in parts)
+
+
+def _with_vectors(episodes: Sequence[Episode], action: ArraySpec) -> Sequence[Episode]:
+    """Return the episodes with Discrete actions one-hot, (steps, n_values); other actions as they are."""
+    if not action.n_values:
+        return episodes
+    rows, first = np.eye(action.n_values), int(action.low[0])
+    return [replace(each, action=rows[np.asarray(each.action, np.int64) - first]) for each in episodes]
 
 
 def _parts(spec: GoalSpec) -> dict[str, ArraySpec]:

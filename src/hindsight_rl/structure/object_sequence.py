@@ -22,7 +22,10 @@ class ObjectSequence:
     """The objects of a task, one after another. There may be only one.
 
     dimensions: of the goal, of each object in the order of the goal. contacts: of the tool with each of them.
-    others: the columns of the other dimensions of the goal, those of bodies; they are placed last.
+        These are the dimensions of a position: an object may have others, such as its angle.
+    others: the columns of the dimensions of the goal that belong to none of these objects, those of bodies; they are placed
+        last.
+    has_poses: whether objects have dimensions besides their position.
     at_rest: fraction of each object's goals that lie where this object rests without being placed.
     success_distance: how far each object may be from its goal in a success; None: not known.
     columns: of the observation, all that are about each object, in the same order for each; none if that is not known.
@@ -34,6 +37,7 @@ class ObjectSequence:
     at_rest: tuple[float, ...]
     success_distance: float | None = None
     columns: tuple[tuple[int, ...], ...] = ()
+    has_poses: bool = False
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -44,14 +48,14 @@ class ObjectSequence:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the goal is the position of one object, and nothing else."""
+        """Whether the goal is the position of one object, perhaps with its angle, and nothing else."""
         return len(self.contacts) == 1 and not self.others
 
     @property
     def joint(self) -> Contact:
         """Return the contacts as one, in the order of the goal: its `tool` has the tool's columns again for each object.
 
-        A body takes part as an object that the tool meets, dimension by dimension.
+        A body takes part as an object that the tool meets, dimension by dimension. Angles of objects do not.
         """
         n_axes, columns = len(self.contacts[0].tool), dict[int, tuple[int, int]]()
         for dimensions, each in zip(self.dimensions, self.contacts, strict=True):
@@ -75,7 +79,8 @@ class ObjectSequence:
     def subgoals(self, units: Units) -> tuple[str, ...]:
         """Return a subgoal for each object, as the option `subgoals` writes them."""
         if self.is_plain:
-            return (self.contacts[0].subgoal(units).text(),)
+            reach = self.contacts[0].subgoal(units)
+            return (replace(reach, dimensions=self.dimensions[0] if self.has_poses else ()).text(),)
         found = []
         for k in self.order:
             reach, columns = self.contacts[k].subgoal(units), self.columns[k] if self.columns else ()
@@ -136,21 +141,25 @@ def find_sequence(
     Objects with fewer dimensions than others have no contact of their own: they are placed last, as bodies are.
     """
     size = max(map(len, parts.objects))
-    objects = [dimensions for dimensions in parts.objects if len(dimensions) == size]
+    whole = [dimensions for dimensions in parts.objects if len(dimensions) == size]
+    tool = find_tool(Steps.join(steps.of_objects(whole)), controlled, units)
+    if tool is None:
+        return None
+    objects = [tuple(dimensions[k] for k in tool.dimensions) for dimensions in whole]
     each = steps.of_objects(objects)
-    tool = find_tool(Steps.join(each), controlled, units)
     touched = [len(find_onsets(one)) > 0 for one in each]
-    if tool is None or not any(touched):
+    if not any(touched):
         return None
     of_objects = [tuple(copies.complete[k] for k in dimensions) for dimensions in objects]
-    nearest = measure_contact(each[touched.index(True)], tool, of_objects[touched.index(True)])
+    nearest = measure_contact(each[touched.index(True)], tool.columns, of_objects[touched.index(True)])
     contacts = [
-        measure_contact(one, tool, columns) if is_touched else replace(nearest, object_columns=columns, n_onsets=0)
+        measure_contact(one, tool.columns, columns) if is_touched else replace(nearest, object_columns=columns, n_onsets=0)
         for one, columns, is_touched in zip(each, of_objects, touched, strict=True)
     ]
-    placed_last = sorted(set(range(steps.goal_size)).difference(*objects))
+    placed_last = sorted(set(range(steps.goal_size)).difference(*whole))
     others = tuple((k, copies.complete[k]) for k in placed_last)
-    return ObjectSequence(tuple(objects), tuple(contacts), others, _goals_at_rest(steps, objects))
+    at_rest, has_poses = _goals_at_rest(steps, objects), len(tool.dimensions) < size
+    return ObjectSequence(tuple(objects), tuple(contacts), others, at_rest, has_poses=has_poses)
 
 
 def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distance: float | None) -> ObjectSequence:
@@ -159,9 +168,8 @@ def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distance: f
         measure_contact(one, contact.tool, contact.object_columns)
         for one, contact in zip(steps.of_objects(sequence.dimensions), sequence.contacts, strict=True)
     )
-    return ObjectSequence(
-        sequence.dimensions, contacts, sequence.others, _goals_at_rest(steps, sequence.dimensions), success_distance
-    )
+    at_rest = _goals_at_rest(steps, sequence.dimensions)
+    return replace(sequence, contacts=contacts, at_rest=at_rest, success_distance=success_distance, columns=())
 
 
 def _has_same_scale(exchange: AffineMap, units: Units, column: int) -> bool:

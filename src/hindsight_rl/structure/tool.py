@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
@@ -17,25 +18,59 @@ from .parts import POSITION_SIZES, Parts
 from .steps import ALIKE, ERROR_RATE, LITTLE, MOSTLY, ROUNDED, Steps, regress, standardize
 
 CANDIDATES = max(POSITION_SIZES)  # columns per dimension of the goal, as those of a position may be in any order
+CLEARLY = math.log(1 / ERROR_RATE)  # by how much the logarithm of a likelihood must be higher
 MOST_GUESSES = 4  # of the tool: they share the episodes, so with more of them each is tried less often
 
 
-def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[int, ...] | None:
-    """Return the column that meets each dimension of the goal; None for more than three of them, or too little evidence.
+@dataclass(frozen=True)
+class Tool:
+    """What meets an object.
+
+    columns: of the tool, one for each dimension of the position. dimensions: of an object, those that are its position.
+    """
+
+    columns: tuple[int, ...]
+    dimensions: tuple[int, ...]
+
+
+def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> Tool | None:
+    """Return the columns that meet the position of an object; None with too little evidence.
 
     steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
+
+    All dimensions are its position, unless a column of a tool clearly meets some of them, which are neighbours, oftener
+    than the best choice of columns meets all of them: then the others are its angle, or another state.
     """
+    whole = tuple(range(steps.goal_size))
+    ranked = {at: _rank(steps.of_objects([at])[0], controlled, units) for at in [whole, *_neighbours(steps.goal_size)]}
+    likelihood = {at: found[0][0] for at, found in ranked.items() if found}
+    if not likelihood:
+        return None
+    best = max(likelihood, key=likelihood.__getitem__)
+    if likelihood[best] < likelihood.get(whole, -math.inf) + CLEARLY:
+        best = whole
+    columns = _certain(ranked[best], sum(map(len, ranked.values())) if best != whole else len(ranked[whole]))
+    return None if columns is None else Tool(columns, best)
+
+
+def _neighbours(size: int) -> list[tuple[int, ...]]:
+    """Return the neighbouring dimensions, of so many, that may be a position."""
+    return [tuple(range(at, at + n)) for n in POSITION_SIZES if n < size for at in range(size - n + 1)]
+
+
+def _rank(steps: Steps, controlled: ControlledColumns, units: Units) -> list[tuple[float, tuple[int, ...]]]:
+    """Return choices of a column for each dimension of the goal as `_rank_tools` does; none with too little evidence."""
     onsets = find_onsets(steps)
     is_position = steps.goal_size <= max(POSITION_SIZES)  # objects that only moved together so far have more dimensions
     if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
-        return None
+        return []
     columns = [column for column in controlled.columns if units.is_known[column]]
     ranked = _rank_tools(steps, onsets, find_positions(steps, columns), _gap_pairs(steps, columns))
-    n_choices, place = len(ranked), steps.achieved_goal[onsets]
+    place = steps.achieved_goal[onsets]
     # beside one place the tool may seem nearer if its columns are in a wrong order
     if np.linalg.norm(place.std(0)) < LITTLE * steps.goal_std:
         ranked = _in_one_order(steps, onsets, ranked)
-    return _certain(ranked, n_choices)
+    return ranked
 
 
 def guess_tools(
@@ -71,11 +106,11 @@ def _distance_to_range(steps: Steps, of_object: Sequence[int], tool: Sequence[in
 
 
 def possible_sizes(n: int) -> list[int]:
-    """Return how many dimensions each object may have, of n that rest together, the likely ones first.
+    """Return how many dimensions the position of an object may have, of n that rest together, the likely ones first.
 
-    More than three are several objects in space or in a plane. One is no position.
+    More than three may be several objects in space or in a plane. Others may be an angle. One is no position.
     """
-    return [size for size in POSITION_SIZES if n % size == 0] if n > max(POSITION_SIZES) else [n] if n > 1 else []
+    return sorted((size for size in POSITION_SIZES if size <= n), key=lambda size: n % size != 0)
 
 
 def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
@@ -165,4 +200,4 @@ def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int) ->
         return None
     (most, tool), *others = ranked
     next_best = max([math.log(n_choices), *(likelihood for likelihood, _ in others)])
-    return tool if most >= next_best + math.log(1 / ERROR_RATE) else None
+    return tool if most >= next_best + CLEARLY else None

@@ -19,6 +19,9 @@ as placed: "reach achieved=0,1,2 goal=7,8,9 tolerance=0.03 switch_distance=0.15 
 - If subgoals name the columns of their objects, in the same order, as in "columns=7,8,9,13,14,15", networks see the object
   that is acted for in the place of the first one. What they learn of one object then holds for the others, too. Columns
   at one place stay where they are if some of them are hidden from the networks and others are not.
+
+If the goal is the position and the angle of one object, its subgoal names the dimensions of the position alone, without
+`placed`. The other dimensions count as reached for it, and the task's own goal asks for all of them.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ _EXAMPLE = "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"
 _EXAMPLE_OF_OBJECT = f"{_EXAMPLE} dimensions=0,1,2 placed=0.05 columns=3,4,5"
 SUBGOAL_TEXT = re.compile(
     r"(\w+) achieved=(\S+) goal=(\S+) tolerance=([\d.e-]+) switch_distance=([\d.e-]+)"
-    r"(?: dimensions=(\d+(?:,\d+)*) placed=([\d.e-]+)(?: columns=(\d+(?:,\d+)*))?)?"
+    r"(?: dimensions=(\d+(?:,\d+)*)(?: placed=([\d.e-]+)(?: columns=(\d+(?:,\d+)*))?)?)?"
 )
 Goals = tuple[Any, Any, Any]  # the index of the subgoal, its achieved goal and its goal
 
@@ -54,8 +57,8 @@ class Subgoal:
     achieved, goal: columns of the observation, as many as the task's goals have, or as `dimensions`.
     tolerance: the subgoal is met within this distance.
     switch_distance: within this distance the policy acts for the next goal.
-    dimensions: of the task's goal, the position of the object that the subgoal leads to; empty: it is not about an object.
-    placed: the object is placed within this distance of the desired goal, measured in `dimensions`.
+    dimensions: of the task's goal, the position of the object that the subgoal leads to; empty: all.
+    placed: the object is placed within this distance of the desired goal, measured in `dimensions`; 0: there is one object.
     columns: of the observation, all that are about the object, in the same order for each object; empty: not known.
     """
 
@@ -91,7 +94,7 @@ class Subgoal:
             ) from None
         if not 0 < subgoal.tolerance <= subgoal.switch_distance < math.inf:
             raise OptionError(f"Subgoal {text!r}: tolerance must be above 0 and switch_distance at least tolerance.")
-        if subgoal.dimensions and not 0 < subgoal.placed < math.inf:
+        if placed and not 0 < subgoal.placed < math.inf:
             raise OptionError(f"Subgoal {text!r}: placed must be above 0.")
         return subgoal
 
@@ -101,7 +104,8 @@ class Subgoal:
         text = f"{self.name} achieved={self.achieved.text()} goal={self.goal.text()} {distances}"
         if not self.dimensions:
             return text
-        text += f" dimensions={','.join(map(str, self.dimensions))} placed={_digits(self.placed)}"
+        text += f" dimensions={','.join(map(str, self.dimensions))}"
+        text += f" placed={_digits(self.placed)}" if self.placed else ""
         return f"{text} columns={','.join(map(str, self.columns))}" if self.columns else text
 
     def distance(self, observation: Any, xp: Any = np) -> Any:
@@ -165,7 +169,7 @@ class Subgoals:
             raise OptionError(f"Expected at most {MOST_SUBGOALS} subgoals, got {len(texts)}. Leave some out.")
         self.items = tuple(Subgoal.parse(text) for text in texts)
         _check(self.items, spec)
-        self.has_objects = bool(self.items and self.items[0].dimensions)
+        self.has_objects = bool(self.items and self.items[0].placed)
         is_all = sum(len(each.dimensions) for each in self.items) == spec.goal.size
         self._n_first = len(self) - is_all if self.has_objects else 0  # goals that ask for the first objects only
         self._exchanges = tuple(_exchange(self.items[0], each, spec, hidden) for each in self.items[1:] if each.columns)
@@ -222,7 +226,7 @@ class Subgoals:
     def acting_goal(self, observation: Array, achieved_goal: Array, goal: Array, is_guided: bool) -> Goals:
         """Return what `acting_goals` returns for one observation of the task's own goal, in less time."""
         for index, each in enumerate(self.items, 1):
-            if each.dimensions and each.is_placed(achieved_goal, goal):
+            if each.placed and each.is_placed(achieved_goal, goal):
                 continue
             if each.is_far(observation, is_guided):
                 return index, *self.reach(index, observation, achieved_goal, goal)
@@ -298,8 +302,10 @@ def _check(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
                 expected = f"{size} columns of the observation, below {spec.observation.size}"
                 raise OptionError(f"`{name}` of the subgoal {subgoal.name} is {columns}. Expected {expected}.")
     dimensions = [dimension for subgoal in subgoals for dimension in subgoal.dimensions]
-    if dimensions and not all(subgoal.dimensions for subgoal in subgoals):
-        raise OptionError("Either all subgoals name the `dimensions` of their object, or none does.")
+    if len({(bool(subgoal.dimensions), bool(subgoal.placed)) for subgoal in subgoals}) > 1:
+        raise OptionError(
+            "Either all subgoals name the `dimensions` of their object, and how near it is `placed`, or none."
+        )
     if dimensions and (len(set(dimensions)) < len(dimensions) or max(dimensions) >= spec.goal.size):
         raise OptionError(
             f"`dimensions` of the subgoals are {dimensions}. Each must occur once, and be below {spec.goal.size}."

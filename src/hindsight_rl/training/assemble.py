@@ -193,6 +193,8 @@ class Assembly:
         """Return what finds the structure of the task during the run; None if nothing is left to be found."""
         if self._resolve is None or not is_flat(self.spec):
             return None
+        if self.spec.action.n_values and self.settings.agent_options.categories:  # paths are planned over states
+            return None
         is_open = self.settings.replay.relabel_terminated is None and self._find(terminated_function) is None
         if self.settings.training.structure != "inferred" and not is_open:
             return None

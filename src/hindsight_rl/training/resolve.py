@@ -167,7 +167,8 @@ def _structure(
             return said
         if is_users or not recipe.general:
             raise OptionError(
-                "structure='inferred' needs an observation, goals and actions that are flat arrays of floats. Leave it out."
+                "structure='inferred' needs an observation and goals that are flat arrays of floats, and actions that are "
+                "such arrays or Discrete. Leave it out."
             )
     by_user = [name for name in declared if given.get(name)]
     if said == "none" and is_users and by_user:

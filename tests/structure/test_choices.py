@@ -1,0 +1,52 @@
+"""Discrete actions: what they move, and how a tool is steered by them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pusher import COLUMNS, SPEC, Pusher, options_of, play
+
+from hindsight_rl.records import ArraySpec
+from hindsight_rl.rollout.plans import ProbingActor
+from hindsight_rl.structure import explain_missing, infer_structure, plan_probing
+
+ROWS = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]])
+FIRST = 3  # the number of the first action
+CHOICE = replace(SPEC, action=ArraySpec((), "int64", (float(FIRST),), (float(FIRST + len(ROWS) - 1),), len(ROWS)))
+
+
+def play_choices(world, n_episodes, choose):
+    """Episodes of actions that are numbers. choose(observation) -> number."""
+    episodes = play(world, n_episodes, lambda observation, is_first: ROWS[int(choose(observation)) - FIRST])
+    numbers = [FIRST + (each.action[:, None] == ROWS).all(-1).argmax(1) for each in episodes]
+    return [replace(each, action=number) for each, number in zip(episodes, numbers, strict=True)]
+
+
+def random_choices(seed):
+    rng, state = np.random.default_rng(seed), {"action": FIRST}
+
+    def choose(observation):
+        if rng.random() < 0.3:
+            state["action"] = rng.integers(FIRST, FIRST + len(ROWS))
+        return state["action"]
+
+    return choose
+
+
+def test_a_tool_that_is_moved_by_choices_is_found_and_steered_to_the_object():
+    world = Pusher(0)
+    episodes = play_choices(world, 40, random_choices(1))
+    found = infer_structure(episodes, CHOICE)
+    assert set(found.controlled.columns) >= {*COLUMNS["tool"]}
+    at = found.controlled.at(COLUMNS["tool"])
+    effect = found.controlled.effect[:, at]
+    assert effect - effect[-1] == pytest.approx(0.1 * ROWS, abs=0.01)
+    act = ProbingActor(plan_probing(found, found.sequence), CHOICE.action, np.random.default_rng(2))
+    probing = play_choices(world, 20, act)
+    assert sum(np.ptp(each.achieved_goal, axis=0).max() > 0 for each in probing) >= 15
+    found = infer_structure(episodes, CHOICE, probing)
+    assert found.contact.tool == COLUMNS["tool"]
+    options = options_of(found)
+    assert options["subgoals"][0].startswith("reach achieved=0,1 goal=2,3 ")
+    assert "symmetries" not in options
+    assert explain_missing(found)[-1] == "no symmetries: they are looked for where actions are vectors, and not choices"
