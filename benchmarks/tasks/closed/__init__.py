@@ -5,6 +5,7 @@ A closed task that was looked at becomes open and is replaced.
 
 from ..task import Task
 from . import angles, bodies, discrete, fragile, grasp, hit, later, objects, obstacles, plants, pull, push, rewards, units
+from .eighteenth import TASKS as EIGHTEENTH
 from .eighth import TASKS as EIGHTH
 from .eleventh import TASKS as ELEVENTH
 from .fifteenth import TASKS as FIFTEENTH
@@ -38,4 +39,5 @@ TASKS: tuple[Task, ...] = (
     *FIFTEENTH,
     *SIXTEENTH,
     *SEVENTEENTH,
+    *EIGHTEENTH,
 )
