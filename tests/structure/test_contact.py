@@ -7,7 +7,7 @@ from hindsight_rl.structure.steps import Steps
 
 def test_the_evidence_says_what_was_compared():
     """A mean over onsets: single ones may be farther away."""
-    evidence = Contact((0, 1), (2, 3), 5, (0.1, 0.2, 0.9), 1.0).evidence()
+    evidence = Contact((0, 1), (2, 3), 5, (0.1, 0.2, 0.9), 1.0).evidence(Units.same(4))
     assert evidence.startswith(
         "columns 0, 1 were near columns 2, 3 on average where the goal moved from rest, in 5 episodes ("
     )

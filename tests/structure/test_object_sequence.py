@@ -169,14 +169,14 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
 def test_an_object_whose_goals_lie_where_it_does_not_rest_comes_last():
     structure = structure_of(TwoObjects(0, far=3.0))[0]
     assert structure.sequence.order == (1, 0)
-    assert "order 2, 1, not the order of the goal" in structure.sequence.evidence()
+    assert "order 2, 1, not the order of the goal" in structure.sequence.evidence(structure.units)
 
 
 def test_without_rewards_an_object_is_placed_within_the_distance_of_contact():
     contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
     sequence = ObjectSequence(((0,), (1,)), (contact, contact), (), (1.0, 1.0))
     assert sequence.placed(0) == 0.2
-    assert "as rewards show no distance of success" in sequence.evidence()
+    assert "as rewards show no distance of success" in sequence.evidence(Units.same(12))
 
 
 def test_an_object_that_is_not_touched_gives_no_subgoal():

@@ -6,6 +6,7 @@ import pytest
 from hindsight_rl import Episode, GoalSpec
 from hindsight_rl.errors import OptionError
 from hindsight_rl.records import ArraySpec
+from hindsight_rl.task_structure.subgoals import Subgoal
 from hindsight_rl.task_structure.symmetries import SymmetryGroup
 
 FLAT = ArraySpec((2,), "float32")
@@ -99,3 +100,15 @@ def test_symmetries_need_flat_arrays_of_floats():
     with pytest.raises(OptionError, match=r"shape \(2,\) and dtype int8 for the goal"):
         SymmetryGroup((MIRROR,), bits)
     assert len(SymmetryGroup((), bits)) == 1
+
+
+@pytest.mark.parametrize(
+    ("achieved", "differing"),
+    [("0", None), ("1-o2", None), ("1+o2", None), ("1-o3", (1,)), ("1-0.5*o2", None), ("2*o1-o2", (1,))],
+)
+def test_a_place_less_a_gap_changes_as_goals_if_the_gap_changes_its_sign_with_them(achieved, differing):
+    """A mirror at 2: o0 and o1 are places, o2 is a gap between them, o3 has another mirror."""
+    spec = GoalSpec(ArraySpec((4,), "float32"), ArraySpec((1,), "float32"), ArraySpec((1,), "float32", (-1.0,), (1.0,)))
+    group = SymmetryGroup(["o0=4-o0 o1=4-o1 o2=-o2 o3=1-o3 g0=4-g0 a0=-a0"], spec)
+    subgoal = Subgoal.parse(f"reach achieved={achieved} goal=1 tolerance=1 switch_distance=1")
+    assert group.differing_columns(subgoal) == differing

@@ -4,7 +4,7 @@ A closed task that was looked at becomes open and is replaced.
 """
 
 from ..task import Task
-from . import angles, bodies, discrete, fragile, grasp, hit, later, objects, obstacles, plants, pull, push, rewards, units
+from . import angles, bodies, discrete, fragile, hit, later, objects, obstacles, plants, pull, push, rewards, units
 from .eighteenth import TASKS as EIGHTEENTH
 from .eighth import TASKS as EIGHTH
 from .eleventh import TASKS as ELEVENTH
@@ -21,7 +21,7 @@ from .twelfth import TASKS as TWELFTH
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
-_MODULES = (obstacles, fragile, push, pull, grasp, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
+_MODULES = (obstacles, fragile, push, pull, objects, bodies, hit, later, angles, rewards, units, plants, discrete)
 _FIRST = tuple(task for module in _MODULES for task in module.TASKS)
 TASKS: tuple[Task, ...] = (
     *_FIRST,

@@ -23,7 +23,9 @@ from . import (
     puzzles,
     rolling,
     several,
+    variants,
     walls,
+    workplaces,
 )
 
 _PHYSICS = (
@@ -46,6 +48,8 @@ _PHYSICS = (
     boxes,
     picking,
     passages,
+    workplaces,
+    variants,
 )
 _PUZZLES = (grids, puzzles, aisles)
 TASKS: tuple[Task, ...] = tuple(task for file in (*_PHYSICS, *_PUZZLES) for task in file.TASKS)

@@ -99,7 +99,8 @@ class SubgoalOptions(OptionRecord, title="Subgoals"):
     subgoals: Texts = Field(
         (),
         description='subgoals, as in "reach achieved=0,1,2 goal=3,4,5 tolerance=0.03 switch_distance=0.15"; with '
-        'several objects, also the dimensions of each, as in "dimensions=0,1,2 placed=0.05"',
+        'several objects, also the dimensions of each, as in "dimensions=0,1,2 placed=0.05"; of an object with an angle, '
+        'those of its position, as in "dimensions=0,1"',
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..records import Array
 from ..records.statistics import FLOAT32_ROUNDING, NOISY_COPY, are_noisy_copies
-from ..task_structure.affine import AffineColumns, affine_text
+from ..task_structure.affine import AffineColumns, AffineMap, affine_text
 from .steps import DIGITS, FEWEST, HARDLY, ROUNDED, SAMPLED, Steps, with_unit_norm
 
 
@@ -131,13 +131,34 @@ def listed(columns: Iterable[int]) -> str:
     return ", ".join(map(str, columns))
 
 
+@dataclass(frozen=True)
+class Gap:
+    """A column that is the gap between an object and the tool, times a factor.
+
+    of: the column of the object. is_certain: whether displacements of the object show it, and not its starts alone.
+    """
+
+    column: int
+    of: int
+    factor: float
+    is_certain: bool = True
+
+    def tool(self, observation: Array) -> Array:
+        """Return the position of the tool, (N,), of observations (N, n)."""
+        return np.asarray(observation[:, self.of] - observation[:, self.column] / self.factor)
+
+
 @dataclass(frozen=True, eq=False)
 class Units:
-    """factor * column + offset is a column in the units of the goal, if `is_known`. All arrays are (columns,)."""
+    """factor * column + offset is a column in the units of the goal, if `is_known`. All arrays are (columns,).
+
+    gaps: to a tool that no column shows. Its positions are columns of steps after those of the observation.
+    """
 
     factor: Array
     offset: Array
     is_known: Array
+    gaps: tuple[Gap, ...] = ()
 
     @classmethod
     def same(cls, size: int) -> Units:
@@ -151,13 +172,45 @@ class Units:
 
     def apply(self, steps: Steps) -> Steps:
         """Return steps with the observation in the units of the goal."""
-        seen, then = (x * self.factor + self.offset for x in (steps.observation, steps.next_observation))
+        seen, then = (self._apply(x) for x in (steps.observation, steps.next_observation))
         return replace(steps, observation=seen, next_observation=then)
 
+    def _apply(self, observation: Array) -> Array:
+        values = observation * self.factor + self.offset
+        return np.column_stack([values, *(gap.tool(values) for gap in self.gaps)])
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of an observation."""
+        return len(self.factor)
+
+    def knows(self, column: int) -> bool:
+        """Return whether a column of steps may be a position in the units of the goal: gaps in these units are none."""
+        is_gap = any(column == gap.column and abs(gap.factor) == 1 and gap.is_certain for gap in self.gaps)
+        return column >= self.n_columns or (bool(self.is_known[column]) and not is_gap)
+
     def of(self, columns: Sequence[int]) -> AffineColumns:
-        """Return columns with what brings them to the units of the goal."""
-        at = list(columns)
-        return AffineColumns(tuple(at), tuple(self.factor[at].tolist()), tuple(self.offset[at].tolist()))
+        """Return columns of steps as columns of the observation, with what brings them to the units of the goal."""
+        gaps = [self.gaps[c - self.n_columns] if c >= self.n_columns else None for c in columns]
+        at = [c if gap is None else gap.of for c, gap in zip(columns, gaps, strict=True)]
+        factor, offset = self.factor[at], self.offset[at]
+        if not any(gaps):
+            return AffineColumns(tuple(at), tuple(factor.tolist()), tuple(offset.tolist()))
+        added = [c if gap is None else gap.column for c, gap in zip(at, gaps, strict=True)]
+        weight = np.array([0.0 if gap is None else -1 / gap.factor for gap in gaps])
+        offset, weight = offset + weight * self.offset[added], weight * self.factor[added]
+        return AffineColumns(
+            tuple(at), tuple(factor.tolist()), tuple(offset.tolist()), tuple(added), tuple(weight.tolist())
+        )
+
+    def in_observation(self, change: AffineMap) -> AffineMap:
+        """Return the map of the observation that does what `change` does with columns of steps."""
+        seen = slice(self.n_columns)
+        return AffineMap(change.source[seen], change.factor[seen], change.offset[seen]).from_units(self.factor, self.offset)
+
+    def listed(self, columns: Sequence[int]) -> str:
+        """Return columns of steps as text: "0, 1", or "8-o2" for a position less the gap to it."""
+        return ", ".join(self.of([c]).text() if c >= self.n_columns else str(c) for c in columns)
 
     def evidence(self) -> str:
         """Return the evidence in one sentence; nothing if all columns have the units of the goal."""

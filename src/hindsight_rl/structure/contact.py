@@ -50,9 +50,9 @@ class Contact:
         tolerance, switch = TOLERANCE * self.distances[0], SWITCH * self.distances[1]
         return Subgoal("reach", units.of(self.tool), units.of(self.object_columns), tolerance, max(switch, tolerance))
 
-    def evidence(self) -> str:
-        """Return the evidence in one sentence."""
-        tool, other = listed(self.tool), listed(self.object_columns)
+    def evidence(self, units: Units) -> str:
+        """Return the evidence in one sentence. units: how the observation holds the columns."""
+        tool, other = units.listed(self.tool), listed(self.object_columns)
         return f"columns {tool} were near columns {other} on average where the goal moved from rest, in {self.figures()}"
 
     def figures(self) -> str:
@@ -126,9 +126,12 @@ def gap_columns(contact: Contact, differences: Sequence[ColumnDifference]) -> li
     return [column for pair in _pairs(contact) if (column := third_column(pair, differences)) is not None]
 
 
-def missing_differences(contact: Contact, differences: Sequence[ColumnDifference]) -> tuple[str, ...]:
-    """Return the gaps between tool and object that no column holds, as the option `column_differences` writes them."""
-    pairs = _pairs(contact)
+def missing_differences(contact: Contact, differences: Sequence[ColumnDifference], units: Units) -> tuple[str, ...]:
+    """Return the gaps between tool and object that no column holds, as the option `column_differences` writes them.
+
+    units: how the observation holds the columns: where a position is known by a gap alone, no other gap is missing.
+    """
+    pairs = [pair for pair in _pairs(contact) if max(pair) < units.n_columns]
     return tuple(f"{column}-{tool}" for tool, column in pairs if third_column((tool, column), differences) is None)
 
 

@@ -29,7 +29,7 @@ def _parts(found: Structure) -> Iterator[Finding]:
 
 def _groups(found: Structure) -> Iterator[Finding]:
     """Yield the roles of columns. Each column has the first role that fits."""
-    rest = set(range(len(found.units.factor)))
+    rest = set(range(found.units.n_columns))
     roles: list[tuple[str, Iterable[int | None], str]] = [
         (
             f"columns of achieved_goal[{listed(part.dimensions)}]",
@@ -99,8 +99,13 @@ def _contacts(found: Structure) -> Iterator[Finding]:
     for contact in found.sequence.contacts if found.sequence else ():
         low, middle, high = contact.distances
         reason = f"they were near on average where the goal moved from rest, in {contact.figures()}"
-        name, verdict = f"columns {listed(contact.tool)}", f"move columns {listed(contact.object_columns)} by touch"
-        yield Finding("contact", name, verdict, reason, contact.tool, middle, low, high, TOLERANCE * low)
+        name, verdict = (
+            f"columns {found.units.listed(contact.tool)}",
+            f"move columns {listed(contact.object_columns)} by touch",
+        )
+        yield Finding(
+            "contact", name, verdict, reason, found.units.of(contact.tool).columns, middle, low, high, TOLERANCE * low
+        )
 
 
 def _symmetries(found: Structure) -> Iterator[Finding]:
@@ -160,7 +165,9 @@ def _why_no_contact(found: Structure) -> str:
             f"actions that bring the likely tool to the object moved it in {moved} of {played} episodes. {MOSTLY:.0%} are "
             "needed, or the same columns must still be clearly the likeliest, with these episodes"
         )
-    unknown = [column for column in found.controlled.columns if not found.units.is_known[column]]
+    unknown = [
+        column for column in found.controlled.columns if column < found.units.n_columns and not found.units.is_known[column]
+    ]
     if not found.controlled.columns:
         return "the action explains the change of no column"
     if found.n_onsets < MIN_ONSETS:

@@ -156,9 +156,9 @@ class Structure:
         if self.contact is None or self.sequence is None:
             return
         if self.contact.leads_to_goals:
-            evidence = self.sequence.evidence() + self.units.evidence()
+            evidence = self.sequence.evidence(self.units) + self.units.evidence()
             yield Choice("subgoals", self.sequence.subgoals(self.units), evidence)
-        missing = missing_differences(self.contact, self.differences)
+        missing = missing_differences(self.contact, self.differences, self.units)
         if missing:
             yield Choice("column_differences", missing, "no column holds these gaps between tool and object")
 

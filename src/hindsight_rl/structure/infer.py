@@ -24,6 +24,7 @@ from .columns import (
 from .contact import MIN_ONSETS, Contact, find_onsets, gap_columns
 from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
+from .gaps import find_gaps
 from .mirrors import Mirrors
 from .model import ColumnTest
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
@@ -66,8 +67,7 @@ def infer_structure(
     hidden: columns that the networks do not see, if that is decided. Symmetries must then hold for all others. None: those
         that turn out to be needless.
     later: with the actions of a policy. They show more contacts and positions, but not what rests or what follows actions:
-    a policy chooses its actions by what it sees.
-    Discrete actions are seen one-hot. Symmetries of them are not sought.
+    a policy chooses its actions by what it sees. Discrete actions are seen one-hot.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     _check(episodes, spec)
@@ -75,20 +75,22 @@ def infer_structure(
     random_steps = Steps.from_episodes(episodes)
     noise = measure_noise(random_steps)
     steps = Steps.from_episodes([*episodes, *later], noise)
-    units = find_units(steps)
-    steps, random_steps = (units.apply(each) for each in (steps, replace(random_steps, noise=noise)))
+    units, as_seen = find_units(steps), (steps, replace(random_steps, noise=noise))
+    steps, random_steps = map(units.apply, as_seen)
     copies, constant = find_goal_copies(steps), find_constant_columns(steps)
     controlled = find_controlled_columns(random_steps)
     parts = find_parts(steps, random_steps, partial(errors_add_up, compute_reward, episodes))
+    if gaps := find_gaps(steps, parts, copies, controlled):
+        units = replace(units, gaps=gaps)
+        steps, random_steps = map(units.apply, as_seen)
+        controlled = find_controlled_columns(random_steps)
     sequence, guesses = _look_for_contact(steps, parts, copies, controlled, units)
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden, bool(spec.action.n_values))
     has_mirrors = not (parts.has_object or decided.has_choices) and copies.is_complete
-    # where rewards have two values; of others it is not known which are those of successes
-    ended = [each.terminated and np.isfinite(spec.reward_high) and each.reward[-1] < spec.reward_high for each in episodes]
     found = Structure(
         units=units,
         parts=parts,
-        inertia=measure_inertia(random_steps, float(np.mean(ended))),
+        inertia=measure_inertia(random_steps, _broken(episodes, spec)),
         copies=copies,
         controlled=controlled,
         constant=constant,
@@ -105,6 +107,12 @@ def infer_structure(
     if sequence is None or not probing:
         return found
     return _with_probing(found, sequence, [*episodes, *later], probing, noise, compute_reward, decided)
+
+
+def _broken(episodes: Sequence[Episode], spec: GoalSpec) -> float:
+    """Return the fraction of episodes that ended without a success; 0 if more than two rewards do not show successes."""
+    has_two = np.isfinite(spec.reward_high)
+    return float(np.mean([each.terminated and has_two and each.reward[-1] < spec.reward_high for each in episodes]))
 
 
 def _look_for_contact(
@@ -180,8 +188,15 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     contact = sequence.joint
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     shown, hidden = decided.shown, decided.hidden
-    live = [c for c in range(steps.n_columns) if c not in found.constant]
-    always = {*gaps, *controlled.clear, *shown, *contact.tool, *contact.object_columns}
+    live = [c for c in range(found.units.n_columns) if c not in found.constant]
+    always = {
+        *gaps,
+        *(gap.column for gap in found.units.gaps),
+        *controlled.clear,
+        *shown,
+        *contact.tool,
+        *contact.object_columns,
+    }
     may_be_needless = [c for c in live if c not in always] if hidden is None else []
     test = ColumnTest(steps, contact, live)
     relevance = test.relevance(may_be_needless)
@@ -190,7 +205,7 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     symmetries: tuple[SymmetryVerdict, ...] = ()
     if is_whole and not (decided.has_choices or sequence.has_poses):
         symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, decided.known).find())
-    needless = set(range(steps.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
+    needless = set(range(found.units.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
     positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
     without_positions = None
     if positions and test.knows_something:  # an action may be a target position, or a spring may pull: gaps are not enough

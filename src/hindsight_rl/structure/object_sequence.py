@@ -111,11 +111,11 @@ class ObjectSequence:
         has_positions = set(first) <= {row[0] for row in rows}
         return replace(self, columns=tuple(zip(*rows, strict=True)) if has_positions else ())
 
-    def evidence(self) -> str:
-        """Return the evidence in one sentence."""
+    def evidence(self, units: Units) -> str:
+        """Return the evidence in one sentence. units: how the observation holds the columns."""
         if self.is_plain:
-            return self.contacts[0].evidence()
-        each = "; ".join(f"object {k + 1}: {contact.evidence()}" for k, contact in enumerate(self.contacts))
+            return self.contacts[0].evidence(units)
+        each = "; ".join(f"object {k + 1}: {contact.evidence(units)}" for k, contact in enumerate(self.contacts))
         at_rest = ", ".join(f"{fraction:.0%}" for fraction in self.at_rest)
         why = "the order of the goal" if self.order == tuple(range(len(self.dimensions))) else "not the order of the goal"
         order = f"order {', '.join(str(k + 1) for k in self.order)}, {why}: {at_rest} of their goals lie where they rest"

@@ -213,8 +213,7 @@ class SymmetryTest:
         tested = []
         for candidate in candidates:
             symmetry = candidate.symmetry
-            in_observation = symmetry.observation.from_units(units.factor, units.offset)
-            symmetry = replace(symmetry, observation=in_observation)
+            symmetry = replace(symmetry, observation=units.in_observation(symmetry.observation))
             same = next((each for each in known if each.is_same(symmetry, symmetry.largest_offset)), None)
             tested.append(self.verdict(candidate, (same or symmetry).text(), same is not None))
         return with_one_error_rate(tested)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -64,7 +64,7 @@ def _rank(steps: Steps, controlled: ControlledColumns, units: Units) -> list[tup
     is_position = steps.goal_size <= max(POSITION_SIZES)  # objects that only moved together so far have more dimensions
     if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return []
-    columns = [column for column in controlled.columns if units.is_known[column]]
+    columns = [column for column in controlled.columns if units.knows(column)]
     ranked = _rank_tools(steps, onsets, find_positions(steps, columns), _gap_pairs(steps, columns))
     place = steps.achieved_goal[onsets]
     # beside one place the tool may seem nearer if its columns are in a wrong order
@@ -82,7 +82,7 @@ def guess_tools(
     observation; where only some gaps are, any position may be the rest of the tool. Then come neighbouring columns. Of
     both, those come first that come nearest to where this object is. Angles seldom do.
     """
-    positions = find_positions(steps, [c for c in controlled.columns if units.is_known[c] and c not in copies.complete])
+    positions = find_positions(steps, [c for c in controlled.columns if units.knows(c) and c not in copies.complete])
     differences, gap_pairs = find_differences(steps), _gap_pairs(steps, controlled.columns)
     for size in possible_sizes(len(parts.objects[0])):
         of_object = [copies.complete[k] for k in parts.objects[0][:size]]
@@ -120,12 +120,18 @@ def find_positions(steps: Steps, columns: Sequence[int]) -> list[int]:
     before does not count. As long as the object never moved, nor does a column that shows at the start of an episode where
     the object is: it may be the gap between tool and object, though a tool may start near the object, too.
     """
-    at = sorted(set(columns).difference(find_delayed_columns(steps), _find_gaps(steps, columns)))
-    change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), ROUNDED)
+    at = positions_among(steps, set(columns).difference(_find_gaps(steps, columns)))
     starts = standardize(np.column_stack([steps.observation[:, at], steps.achieved_goal])[steps.starts_episode])
     correlation = np.abs(starts[:, : len(at)].T @ starts[:, len(at) :]).max(1) / len(starts)
     may_be_gap = (correlation > ALIKE) & ~is_moving(steps).any()
-    return [c for c, ratio, is_gap in zip(at, change, may_be_gap, strict=True) if ratio <= MOSTLY and not is_gap]
+    return [c for c, is_gap in zip(at, may_be_gap, strict=True) if not is_gap]
+
+
+def positions_among(steps: Steps, columns: Iterable[int]) -> list[int]:
+    """Return the columns that change little in a step, and do not show what another one did one step before."""
+    at = sorted(set(columns).difference(find_delayed_columns(steps)))
+    change = steps.change[:, at].std(0) / np.maximum(steps.observation[:, at].std(0), ROUNDED)
+    return [c for c, ratio in zip(at, change, strict=True) if ratio <= MOSTLY]
 
 
 def _gap_pairs(steps: Steps, columns: Sequence[int]) -> list[list[int]]:

@@ -1,4 +1,7 @@
-"""Columns in other units, as text and as arrays: "0,1" are two columns, "2.5*o0+1,-o1" are scaled and shifted ones."""
+"""Columns in other units, as text and as arrays: "0,1" are two columns, "2.5*o0+1,-o1" are scaled and shifted ones.
+
+"8-o2" is column 8 minus column 2: a place less the gap to it.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,21 @@ import numpy as np
 from ..records import Array
 
 NUMBER = r"\d+(?:\.\d*)?(?:e[+-]?\d+)?"
-_TERM = re.compile(rf"([+-]?)(?:({NUMBER})\*)?o?(\d+)([+-]{NUMBER})?")
+_TERM = re.compile(rf"([+-]?)(?:({NUMBER})\*)?o?(\d+)([+-]{NUMBER})?(?:([+-])(?:({NUMBER})\*)?o(\d+))?")
 
 
 @dataclass(frozen=True)
 class AffineColumns:
-    """factor * column + offset, for each of some columns of an observation."""
+    """factor * column + offset, for each of some columns of an observation.
+
+    added: for each of them another column, which is added, times weight, or itself with the weight 0; empty: none.
+    """
 
     columns: tuple[int, ...]
     factor: tuple[float, ...]
     offset: tuple[float, ...]
+    added: tuple[int, ...] = ()
+    weight: tuple[float, ...] = ()
 
     @classmethod
     def plain(cls, columns: Sequence[int]) -> AffineColumns:
@@ -36,19 +44,42 @@ class AffineColumns:
         terms = [term.groups() for term in found if term]
         if len(terms) < len(found):
             raise ValueError(f"Cannot read the columns {text!r}.")
-        factors = tuple(float(f"{sign}{factor or 1}") for sign, factor, _, _ in terms)
-        return cls(tuple(int(term[2]) for term in terms), factors, tuple(float(term[3] or 0) for term in terms))
+        factors = tuple(float(f"{term[0]}{term[1] or 1}") for term in terms)
+        columns, offsets = tuple(int(term[2]) for term in terms), tuple(float(term[3] or 0) for term in terms)
+        if not any(term[6] for term in terms):
+            return cls(columns, factors, offsets)
+        added = tuple(int(term[6] or term[2]) for term in terms)
+        return cls(columns, factors, offsets, added, tuple(float(f"{t[4]}{t[5] or 1}") if t[6] else 0.0 for t in terms))
 
     def text(self) -> str:
         """Return the text that `parse` reads."""
-        terms = zip(self.columns, self.factor, self.offset, strict=True)
-        return ",".join(affine_text("o", column, factor, offset) for column, factor, offset in terms)
+        terms = zip(self.columns, self.factor, self.offset, *self._added, strict=True)
+        return ",".join(
+            affine_text("o", column, factor, offset) + ("+" * (weight > 0) + scaled_text("o", added, weight)) * bool(weight)
+            for column, factor, offset, added, weight in terms
+        )
+
+    @property
+    def terms(self) -> list[tuple[Array, Array]]:
+        """The columns that are added up, and their factors."""
+        terms = [(self.columns, self.factor), (self.added, self.weight)]
+        return [(np.array(columns, np.int64), np.array(factor)) for columns, factor in terms if columns]
+
+    @property
+    def all_columns(self) -> set[int]:
+        """The columns on which the values depend."""
+        return {*self.columns, *(added for added, weight in zip(*self._added, strict=True) if weight)}
+
+    @property
+    def _added(self) -> tuple[Sequence[int], Sequence[float]]:
+        return (self.added, self.weight) if self.added else ((0,) * len(self.columns), (0.0,) * len(self.columns))
 
     def after(self, inner: AffineColumns) -> AffineColumns:
         """Return the same of columns that are affine functions themselves. inner: of the same columns, in their order."""
         pairs = list(zip(self.factor, self.offset, inner.factor, inner.offset, strict=True))
         factor, offset = tuple(f * g for f, _, g, _ in pairs), tuple(f * b + c for f, c, _, b in pairs)
-        return AffineColumns(self.columns, factor, offset)
+        weight = tuple(f * w for f, w in zip(self.factor, inner.weight, strict=True)) if inner.added else ()
+        return AffineColumns(inner.columns, factor, offset, inner.added, weight)
 
     @cached_property
     def index(self) -> Array:
@@ -60,11 +91,12 @@ class AffineColumns:
         values = observation[..., self.index]
         if self._is_plain:
             return values
-        return values * xp.asarray(self.factor, xp.float32) + xp.asarray(self.offset, xp.float32)
+        values = values * xp.asarray(self.factor, xp.float32) + xp.asarray(self.offset, xp.float32)
+        return values + observation[..., list(self.added)] * xp.asarray(self.weight, xp.float32) if self.added else values
 
     @cached_property
     def _is_plain(self) -> bool:
-        return set(self.factor) <= {1.0} and not any(self.offset)
+        return set(self.factor) <= {1.0} and not any(self.offset) and not self.added
 
 
 @dataclass(frozen=True, eq=False)

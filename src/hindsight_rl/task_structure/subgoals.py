@@ -297,10 +297,10 @@ def _check(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
         raise OptionError(f"Subgoals need a flat observation and flat goals, got the shapes {shapes}. Set subgoals=().")
     for subgoal in subgoals:
         size = len(subgoal.dimensions) or spec.goal.size
-        for name, columns in (("achieved", subgoal.achieved.columns), ("goal", subgoal.goal.columns)):
-            if len(columns) != size or max(columns) >= spec.observation.size:
+        for name, part in (("achieved", subgoal.achieved), ("goal", subgoal.goal)):
+            if len(part.columns) != size or max(part.all_columns) >= spec.observation.size:
                 expected = f"{size} columns of the observation, below {spec.observation.size}"
-                raise OptionError(f"`{name}` of the subgoal {subgoal.name} is {columns}. Expected {expected}.")
+                raise OptionError(f"`{name}` of the subgoal {subgoal.name} is {part.columns}. Expected {expected}.")
     dimensions = [dimension for subgoal in subgoals for dimension in subgoal.dimensions]
     if len({(bool(subgoal.dimensions), bool(subgoal.placed)) for subgoal in subgoals}) > 1:
         raise OptionError(
@@ -325,7 +325,7 @@ def _check_columns(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
         )
     places = {tuple(subgoal.columns.index(c) for c in subgoal.goal.columns if c in subgoal.columns) for subgoal in subgoals}
     has_positions = len(places) == 1 and len(next(iter(places))) == len(subgoals[0].dimensions)
-    of_tool = {column for subgoal in subgoals for column in subgoal.achieved.columns}
+    of_tool = {column for subgoal in subgoals for column in subgoal.achieved.all_columns}
     if not has_positions or not of_tool.isdisjoint(listed):
         raise OptionError(
             f"`columns` of the subgoals are {of_objects}. Expected the position of each object (`goal`) at the same places "

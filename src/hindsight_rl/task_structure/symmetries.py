@@ -150,10 +150,12 @@ class SymmetryGroup:
         at = (source[..., None] == dimensions).argmax(-1)  # index into `dimensions`
         stays = np.array_equal(dimensions[at], source)
         for part in (subgoal.achieved, subgoal.goal):
-            columns, scale, start = part.index, np.array(part.factor), np.array(part.offset)
-            is_same = stays and np.array_equal(observation.source[:, columns], columns[at])
-            is_same &= np.allclose(scale * observation.factor[:, columns], factor * scale[at])
-            transformed = scale * observation.offset[:, columns] + start
+            start, is_same = np.array(part.offset), stays
+            transformed = start
+            for columns, scale in part.terms:
+                is_same = is_same and np.array_equal(observation.source[:, columns], columns[at])
+                is_same = is_same and np.allclose(scale * observation.factor[:, columns], factor * scale[at])
+                transformed = scale * observation.offset[:, columns] + transformed
             if not (is_same and np.allclose(transformed, factor * start[at] + offset)):
                 return part.columns
         return None

@@ -1,0 +1,84 @@
+"""Which columns are the gap between a tool, whose position no column shows, and an object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..records import Array
+from .columns import Gap, GoalCopies
+from .contact import find_onsets, is_moving
+from .controlled import ControlledColumns
+from .parts import Parts
+from .steps import ALIKE, ERROR_RATE, HARDLY, MOSTLY, TINY, Steps, regress, standardize
+from .tool import positions_among
+
+
+def find_gaps(steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns) -> tuple[Gap, ...]:
+    """Return for each dimension of the objects the column that is the gap to a tool along it, if there is one.
+
+    Actions move a gap, and when the object begins to move, its displacement explains most of what is left. Until that is
+    certain, a gap shows at the start of episodes where the object is: the tool starts somewhere else. Where a column hardly
+    differs from the position of the tool, but for a constant, the gap to it is left out.
+    """
+    dimensions = sorted(k for each in parts.objects for k in each)
+    columns = [c for c in positions_among(steps, controlled.columns) if c not in copies.columns]
+    if not (parts.has_positions and copies.is_complete and columns):
+        return ()
+    (one,) = steps.of_objects([dimensions])
+    factor, alike = _by_displacement(one, columns, controlled)
+    is_certain = bool((alike > MOSTLY).any())
+    if not is_certain:
+        factor, alike = _by_starts(one, columns)
+    found, moved = [], steps.observation[:, list(controlled.columns)]
+    for i, k in enumerate(dimensions):
+        best = int(alike[:, i].argmax())
+        if alike[best, i] <= MOSTLY or int(alike[best].argmax()) != i:  # an object moves along several axes at once
+            continue
+        size = float(factor[best, i])
+        is_in_units = MOSTLY < abs(size) < 1 / MOSTLY  # chance alone makes it differ from 1
+        gap = Gap(columns[best], copies.complete[k], float(np.sign(size)) if is_in_units else size, is_certain)
+        tool = gap.tool(steps.observation)
+        if not ((tool[:, None] - moved).var(0) <= HARDLY * tool.var()).any():
+            found.append(gap)
+    return tuple(found)
+
+
+def _by_displacement(steps: Steps, columns: Sequence[int], controlled: ControlledColumns) -> tuple[Array, Array]:
+    """Return by how much each column changes per displacement along each dimension, and how much of its change that is.
+
+    Both are (columns, dimensions): of the steps in which objects move, or of those in which they begin to, where that is
+    more. It is 0 where it may be chance. What actions change while objects rest is left out, and what goes on from the step
+    before: a tool that has met an object moves as the object does.
+    """
+    at, rests, onsets = list(columns), ~is_moving(steps), find_onsets(steps)
+    n_free = len(onsets) - steps.goal_size
+    if n_free < 1:
+        nothing = np.zeros((len(at), steps.goal_size))
+        return nothing, nothing
+    products = controlled.posture.of(steps.observation)[:, :, None] * steps.action[:, None]
+    inputs = np.column_stack([steps.action, steps.previous_action, products.reshape(len(steps), -1)])
+    change = steps.change[:, at]
+    before = steps.of_step_before(change)
+    weights, kept = regress(inputs[rests], change[rests], before[rests])
+    left = change - inputs @ weights[:-1] - weights[-1] - kept * before
+    # of n independent rows, k displacements explain a larger part p of what is left with a probability of at most about
+    # (1 - p)^((n - k) / 2); steps of one episode are not independent
+    least, found = 1 - (ERROR_RATE / len(at)) ** (2 / n_free), []
+    for rows in (onsets, np.flatnonzero(~rests)):
+        displacement, size = steps.displacement[rows], np.maximum(np.square(left[rows]).sum(0), TINY)
+        each = np.linalg.lstsq(displacement, left[rows], rcond=None)[0]
+        explained = 1 - np.square(left[rows] - displacement @ each).sum(0) / size
+        alone = np.square(each) * np.square(displacement).sum(0)[:, None] / size
+        found.append((each.T, np.where(explained > least, alone, 0.0).T))
+    (at_onset, alike_at_onset), (factor, alike) = found
+    return np.where(alike_at_onset > alike, at_onset, factor), np.maximum(alike_at_onset, alike)
+
+
+def _by_starts(steps: Steps, columns: Sequence[int]) -> tuple[Array, Array]:
+    """Return the sign of the correlation of columns and dimensions at the start of episodes, and whether it is clear."""
+    first = steps.starts_episode
+    starts = standardize(np.column_stack([steps.observation[:, list(columns)], steps.achieved_goal])[first])
+    correlation = starts[:, : len(columns)].T @ starts[:, len(columns) :] / first.sum()
+    return np.sign(correlation), (np.abs(correlation) > ALIKE).astype(float)
