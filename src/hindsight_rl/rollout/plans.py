@@ -44,8 +44,9 @@ class ProbingActor:
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
         self._probing, self._rng = probing, rng
         self._drift_factor, self._drift_constant = np.array(probing.drift).T
+        self._offset = self._draw_offset()
         self._steering = (SteeringByChoice if action.n_values else SteeringByVector)(probing, action, rng)
-        self._offset, self._object = self._draw_offset(), self._draw_object()
+        self._object = self._draw_object()
 
     def _draw_object(self) -> AffineColumns:
         objects = self._probing.objects

@@ -185,9 +185,11 @@ class Units:
         return len(self.factor)
 
     def knows(self, column: int) -> bool:
-        """Return whether a column of steps may be a position in the units of the goal: gaps in these units are none."""
+        """Return whether a column of steps may be a position in the units of the goal. Gaps in these units are none."""
+        if column >= self.n_columns:
+            return self.gaps[column - self.n_columns].is_certain
         is_gap = any(column == gap.column and abs(gap.factor) == 1 and gap.is_certain for gap in self.gaps)
-        return column >= self.n_columns or (bool(self.is_known[column]) and not is_gap)
+        return bool(self.is_known[column]) and not is_gap
 
     def of(self, columns: Sequence[int]) -> AffineColumns:
         """Return columns of steps as columns of the observation, with what brings them to the units of the goal."""

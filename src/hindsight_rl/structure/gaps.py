@@ -12,15 +12,16 @@ from .contact import find_onsets, is_moving
 from .controlled import ControlledColumns
 from .parts import Parts
 from .steps import ALIKE, ERROR_RATE, HARDLY, MOSTLY, TINY, Steps, regress, standardize
-from .tool import positions_among
+from .tool import CLEARLY, positions_among
 
 
 def find_gaps(steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns) -> tuple[Gap, ...]:
     """Return for each dimension of the objects the column that is the gap to a tool along it, if there is one.
 
     Actions move a gap, and when the object begins to move, its displacement explains most of what is left. Until that is
-    certain, a gap shows at the start of episodes where the object is: the tool starts somewhere else. Where a column hardly
-    differs from the position of the tool, but for a constant, the gap to it is left out.
+    certain, a gap shows at the start of episodes where the object is: the tool starts somewhere else. Such a gap serves
+    guesses of the tool alone. Where a column hardly differs from the position of the tool, but for a constant, the gap to
+    it is left out.
     """
     dimensions = sorted(k for each in parts.objects for k in each)
     columns = [c for c in positions_among(steps, controlled.columns) if c not in copies.columns]
@@ -68,17 +69,25 @@ def _by_displacement(steps: Steps, columns: Sequence[int], controlled: Controlle
     least, found = 1 - (ERROR_RATE / len(at)) ** (2 / n_free), []
     for rows in (onsets, np.flatnonzero(~rests)):
         displacement, size = steps.displacement[rows], np.maximum(np.square(left[rows]).sum(0), TINY)
-        each = np.linalg.lstsq(displacement, left[rows], rcond=None)[0]
-        explained = 1 - np.square(left[rows] - displacement @ each).sum(0) / size
-        alone = np.square(each) * np.square(displacement).sum(0)[:, None] / size
-        found.append((each.T, np.where(explained > least, alone, 0.0).T))
+        factor, unexplained = _fit(displacement, left[rows])
+        # displacements along two axes may be alike so far: without that along the axis of the gap, the rest is less likely
+        without = np.array([_fit(np.delete(displacement, k, 1), left[rows])[1] for k in range(steps.goal_size)])
+        is_needed = np.log(np.maximum(without, TINY) / np.maximum(unexplained, TINY)) * len(onsets) / 2 > CLEARLY
+        part = np.square(factor) * np.square(displacement).sum(0)[:, None] / size
+        found.append((factor.T, np.where(is_needed & (unexplained < (1 - least) * size), part, 0.0).T))
     (at_onset, alike_at_onset), (factor, alike) = found
     return np.where(alike_at_onset > alike, at_onset, factor), np.maximum(alike_at_onset, alike)
 
 
+def _fit(inputs: Array, targets: Array) -> tuple[Array, Array]:
+    """Return the factors (k, m) of inputs (N, k) that fit targets (N, m) best, and what is left of each, squared, (m,)."""
+    factors = np.linalg.lstsq(inputs, targets, rcond=None)[0]
+    return factors, np.square(targets - inputs @ factors).sum(0)
+
+
 def _by_starts(steps: Steps, columns: Sequence[int]) -> tuple[Array, Array]:
-    """Return the sign of the correlation of columns and dimensions at the start of episodes, and whether it is clear."""
+    """Return sign and size of the correlation of columns and dimensions at the start of episodes; 0 if it is not clear."""
     first = steps.starts_episode
     starts = standardize(np.column_stack([steps.observation[:, list(columns)], steps.achieved_goal])[first])
     correlation = starts[:, : len(columns)].T @ starts[:, len(columns) :] / first.sum()
-    return np.sign(correlation), (np.abs(correlation) > ALIKE).astype(float)
+    return np.sign(correlation), np.where(np.abs(correlation) > ALIKE, np.abs(correlation), 0.0)

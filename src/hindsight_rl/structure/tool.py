@@ -15,7 +15,7 @@ from .columns import GoalCopies, Units, find_delayed_columns, find_differences, 
 from .contact import MIN_ONSETS, find_onsets, is_at_rest, is_moving, tool_range
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import ALIKE, ERROR_RATE, LITTLE, MOSTLY, ROUNDED, Steps, regress, standardize
+from .steps import ALIKE, ERROR_RATE, FEWEST, LITTLE, MOSTLY, ROUNDED, Steps, regress, standardize
 
 CANDIDATES = max(POSITION_SIZES)  # columns per dimension of the goal, as those of a position may be in any order
 CLEARLY = math.log(1 / ERROR_RATE)  # by how much the logarithm of a likelihood must be higher
@@ -39,10 +39,13 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> Tool
     steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
 
     All dimensions are its position, unless a column of a tool clearly meets some of them, which are neighbours, oftener
-    than the best choice of columns meets all of them: then the others are its angle, or another state.
+    than the best choice of columns meets all of them: then the others are its angle, or another state. That needs more
+    contacts, and a tool whose position is seen.
     """
     whole = tuple(range(steps.goal_size))
-    ranked = {at: _rank(steps.of_objects([at])[0], controlled, units) for at in [whole, *_neighbours(steps.goal_size)]}
+    may_have_angle = len(find_onsets(steps)) >= FEWEST and not units.gaps
+    runs = [whole, *(_neighbours(steps.goal_size) if may_have_angle else [])]
+    ranked = {at: _rank(steps.of_objects([at])[0], controlled, units) for at in runs}
     likelihood = {at: found[0][0] for at, found in ranked.items() if found}
     if not likelihood:
         return None
@@ -82,7 +85,8 @@ def guess_tools(
     observation; where only some gaps are, any position may be the rest of the tool. Then come neighbouring columns. Of
     both, those come first that come nearest to where this object is. Angles seldom do.
     """
-    positions = find_positions(steps, [c for c in controlled.columns if units.knows(c) and c not in copies.complete])
+    may_be_known = [c for c in controlled.columns if units.knows(c) or c >= units.n_columns]
+    positions = find_positions(steps, [c for c in may_be_known if c not in copies.complete])
     differences, gap_pairs = find_differences(steps), _gap_pairs(steps, controlled.columns)
     for size in possible_sizes(len(parts.objects[0])):
         of_object = [copies.complete[k] for k in parts.objects[0][:size]]
