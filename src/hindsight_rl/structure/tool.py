@@ -46,13 +46,14 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> Tool
     may_have_angle = len(find_onsets(steps)) >= FEWEST and not units.gaps
     runs = [whole, *(_neighbours(steps.goal_size) if may_have_angle else [])]
     ranked = {at: _rank(steps.of_objects([at])[0], controlled, units) for at in runs}
-    likelihood = {at: found[0][0] for at, found in ranked.items() if found}
+    likelihood = {at: found[0][0] for at, (found, _) in ranked.items() if found}
     if not likelihood:
         return None
     best = max(likelihood, key=likelihood.__getitem__)
     if likelihood[best] < likelihood.get(whole, -math.inf) + CLEARLY:
         best = whole
-    columns = _certain(ranked[best], sum(map(len, ranked.values())) if best != whole else len(ranked[whole]))
+    compared = [whole] if best == whole else runs
+    columns = _certain(ranked[best][0], sum(ranked[at][1] for at in compared))
     return None if columns is None else Tool(columns, best)
 
 
@@ -61,19 +62,22 @@ def _neighbours(size: int) -> list[tuple[int, ...]]:
     return [tuple(range(at, at + n)) for n in POSITION_SIZES if n < size for at in range(size - n + 1)]
 
 
-def _rank(steps: Steps, controlled: ControlledColumns, units: Units) -> list[tuple[float, tuple[int, ...]]]:
-    """Return choices of a column for each dimension of the goal as `_rank_tools` does; none with too little evidence."""
+def _rank(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
+    """Return choices of a column for each dimension as `_rank_tools` does, none with too little evidence, and their number.
+
+    Orders of the same columns count as choices, though only one of them may be left.
+    """
     onsets = find_onsets(steps)
     is_position = steps.goal_size <= max(POSITION_SIZES)  # objects that only moved together so far have more dimensions
     if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
-        return []
+        return [], 0
     columns = [column for column in controlled.columns if units.knows(column)]
     ranked = _rank_tools(steps, onsets, find_positions(steps, columns), _gap_pairs(steps, columns))
-    place = steps.achieved_goal[onsets]
+    n_choices, place = len(ranked), steps.achieved_goal[onsets]
     # beside one place the tool may seem nearer if its columns are in a wrong order
     if np.linalg.norm(place.std(0)) < LITTLE * steps.goal_std:
         ranked = _in_one_order(steps, onsets, ranked)
-    return ranked
+    return ranked, n_choices
 
 
 def guess_tools(

@@ -53,11 +53,11 @@ class AffineColumns:
 
     def text(self) -> str:
         """Return the text that `parse` reads."""
-        terms = zip(self.columns, self.factor, self.offset, *self._added, strict=True)
-        return ",".join(
-            affine_text("o", column, factor, offset) + ("+" * (weight > 0) + scaled_text("o", added, weight)) * bool(weight)
-            for column, factor, offset, added, weight in terms
-        )
+        texts = []
+        for column, factor, offset, added, weight in zip(self.columns, self.factor, self.offset, *self._added, strict=True):
+            sign, other = "+" if weight > 0 else "", scaled_text("o", added, weight) if weight else ""
+            texts.append(f"{affine_text('o', column, factor, offset)}{sign}{other}")
+        return ",".join(texts)
 
     @property
     def terms(self) -> list[tuple[Array, Array]]:
