@@ -805,3 +805,34 @@ def test_a_success_function_that_disagrees_with_the_info_is_an_error():
     level, sentence = finding(env, "success")
     assert level == "error"
     assert_matches("compute_success disagrees with the info in [1-9]", sentence)
+
+
+class Pixels(Line):
+    """Line in whole tenths, as pixels are. A goal is reached within `tolerance` of them."""
+
+    tolerance = 4
+
+    def observe(self):
+        place, goal = np.full(2, np.round(10 * self.place), np.float32), np.round(10 * self.goal)
+        return {"observation": place, "achieved_goal": place.copy(), "desired_goal": goal}
+
+    def info(self, observation):
+        return {"is_success": bool(self.reward(observation, {}) == 0)}
+
+    def reward(self, observation, info):
+        return float(self.compute_reward(observation["achieved_goal"], observation["desired_goal"], info))
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return (np.abs(achieved_goal - desired_goal).max(-1) <= self.tolerance).astype(np.float32) - 1
+
+
+class Cells(Pixels):
+    """Each number is another cell."""
+
+    tolerance = 0
+
+
+@pytest.mark.parametrize(("env", "has_categories"), [(Pixels(), False), (Cells(), True)])
+def test_whole_numbers_are_no_categories_if_goals_beside_the_achieved_one_are_reached(env, has_categories):
+    found = {choice.option for choice in check_goal_env(env).facts.choices()}
+    assert ("categories" in found) == has_categories

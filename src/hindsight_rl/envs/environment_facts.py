@@ -9,6 +9,7 @@ import numpy as np
 
 from ..options.settings import Choice
 from ..records import OBSERVATION_KEYS
+from ..records.reward_scale import GuardedReward
 from ..records.statistics import LARGEST_GOAL
 from ..task_structure.categories import Categories
 from .goal_columns import dimensions_not_shown
@@ -77,8 +78,23 @@ def _choices(probe: Probe) -> Iterator[Choice]:
 
 
 def _categories(probe: Probe) -> tuple[str, ...]:
-    """Return the columns with categories, as texts, if some are not declared by the spaces; none otherwise."""
+    """Return the columns with categories, as texts, if some are not declared by the spaces; none otherwise.
+
+    None either if goals beside the achieved one count as reached: they are places, in whole pixels for instance.
+    """
     rows = {key: np.concatenate([each.observations[key] for each in probe.episodes]) for key in OBSERVATION_KEYS}
     goals = np.concatenate([rows["achieved_goal"], rows["desired_goal"]])
     declared, seen = Categories.of_spaces(probe.spec), Categories.of_steps(probe.spec, rows["observation"], goals)
-    return () if seen == declared else seen.texts()
+    return () if seen == declared or _are_near_goals_reached(probe) else seen.texts()
+
+
+def _are_near_goals_reached(probe: Probe) -> bool:
+    """Return whether an achieved goal that differs by 1 in any one dimension from the desired one has the same reward.
+
+    False if compute_reward cannot answer for such goals.
+    """
+    _, desired, info = probe.random[0].goals()
+    steps = np.eye(probe.spec.goal.size).reshape(-1, *probe.spec.goal.shape).astype(desired.dtype)
+    ask = GuardedReward(probe.reward)
+    reached, *near = (ask(desired + each, desired, info) for each in (np.zeros_like(steps[0]), *steps, *-steps))
+    return reached is not None and all(each is not None and np.array_equal(each, reached) for each in near)
