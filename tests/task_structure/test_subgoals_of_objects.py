@@ -213,7 +213,10 @@ def test_columns_that_do_not_fit_are_refused(columns):
     [
         ((reach(1, 0), reach(2, 0)), r"`dimensions` of the subgoals are \[0, 0\]. Each must occur once"),
         ((reach(1, 0), reach(2, 3)), "be below 3"),
-        ((reach(1, 0), "reach achieved=0,1,2 goal=1,2,3 tolerance=1 switch_distance=1"), "or none"),
+        (
+            (reach(1, 0), "reach achieved=0,1,2 goal=1,2,3 tolerance=1 switch_distance=1"),
+            "and how near it is `placed`, or none",
+        ),
         ((reach(1, 0).replace("placed=0.25", "placed=0"),), "placed must be above 0"),
         ((reach("1,2", 0),), r"`goal` of the subgoal reach is \(1, 2\). Expected 1 columns"),
         ((reach(1, "0,"),), "Cannot read"),

@@ -16,12 +16,8 @@ DIRECTIONS = np.array([*(unit(k * np.pi / 4) for k in range(8)), [0.0, 0.0]])
 TURN, TILTED = 0.2, 0.25  # of a wrist in a step; angle within which a block counts as turned
 
 
-class ChoicePuck(FixedPuck):
-    """As FixedPuck, but the puck starts anywhere, and the disc moves in one of eight directions, or stays."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.action_space = spaces.Discrete(len(DIRECTIONS))
+class FarPuck(FixedPuck):
+    """As FixedPuck, but the puck starts anywhere."""
 
     def begin(self) -> None:
         """Place the puck anywhere, and the disc on a circle around it."""
@@ -29,6 +25,14 @@ class ChoicePuck(FixedPuck):
         away = self.disc - self.puck
         self.puck = self.place(-0.3, 0.3)
         self.disc = self.puck + away
+
+
+class ChoicePuck(FarPuck):
+    """The disc moves in one of eight directions, or stays."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.action_space = spaces.Discrete(len(DIRECTIONS))
 
     def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Move the disc in the direction of the choice."""
@@ -80,19 +84,12 @@ def lift_and_turn(observation: Observation) -> Array:
     return np.append(move, np.clip((desired[2] - achieved[2]) / TURN, -1, 1) * (move[2] < 0)).astype(np.float32)
 
 
-class BlindPuck(FixedPuck):
-    """As FixedPuck, but the puck starts anywhere, and no number shows where the disc is: only its gap to the puck does."""
+class BlindPuck(FarPuck):
+    """No number shows where the disc is: only its gap to the puck does."""
 
     def __init__(self) -> None:
-        super(FixedPuck, self).__init__()
+        super().__init__()
         self.observation_space["observation"] = spaces.Box(-np.inf, np.inf, (6,), np.float64)
-
-    def begin(self) -> None:
-        """Place the puck anywhere, and the disc on a circle around it."""
-        super().begin()
-        away = self.disc - self.puck
-        self.puck = self.place(-0.3, 0.3)
-        self.disc = self.puck + away
 
     def observe(self) -> Array:
         """Return the gap and the velocities of disc and puck."""

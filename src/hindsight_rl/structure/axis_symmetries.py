@@ -59,10 +59,8 @@ class AxisSymmetries:
         self._picked = informative_steps(steps, is_at_task(steps, contact))
         self._test = self._new_test()
         self._std = np.maximum(steps.observation.std(0), ROUNDED)
-        positions, varying = (
-            {*contact.tool, *contact.object_columns},
-            np.ptp(steps.observation[:, : units.n_columns], axis=0) > 0,
-        )
+        positions = {*contact.tool, *contact.object_columns}
+        varying = np.ptp(steps.observation[:, : units.n_columns], axis=0) > 0
         hidden = [column for column in np.flatnonzero(varying).tolist() if column not in {*visible, *positions}]
         self._others = [*self._test.others, *hidden]  # `find` keeps those hidden columns that a symmetry needs
         self._profiles = self._profile(steps.observation[:, self._others])

@@ -99,13 +99,9 @@ def _contacts(found: Structure) -> Iterator[Finding]:
     for contact in found.sequence.contacts if found.sequence else ():
         low, middle, high = contact.distances
         reason = f"they were near on average where the goal moved from rest, in {contact.figures()}"
-        name, verdict = (
-            f"columns {found.units.listed(contact.tool)}",
-            f"move columns {listed(contact.object_columns)} by touch",
-        )
-        yield Finding(
-            "contact", name, verdict, reason, found.units.of(contact.tool).columns, middle, low, high, TOLERANCE * low
-        )
+        name, columns = f"columns {found.units.listed(contact.tool)}", found.units.of(contact.tool).columns
+        verdict = f"move columns {listed(contact.object_columns)} by touch"
+        yield Finding("contact", name, verdict, reason, columns, middle, low, high, TOLERANCE * low)
 
 
 def _symmetries(found: Structure) -> Iterator[Finding]:

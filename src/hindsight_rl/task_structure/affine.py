@@ -86,13 +86,17 @@ class AffineColumns:
         """Return the columns as an array, which selects them faster."""
         return np.array(self.columns, np.int64)
 
+    @cached_property
+    def _added_index(self) -> Array:
+        return np.array(self.added, np.int64)
+
     def of(self, observation: Any, xp: Any = np) -> Any:
         """Return the values, (..., k), of observations (..., n). xp: the namespace of the array functions."""
         values = observation[..., self.index]
         if self._is_plain:
             return values
         values = values * xp.asarray(self.factor, xp.float32) + xp.asarray(self.offset, xp.float32)
-        return values + observation[..., list(self.added)] * xp.asarray(self.weight, xp.float32) if self.added else values
+        return values + observation[..., self._added_index] * xp.asarray(self.weight, xp.float32) if self.added else values
 
     @cached_property
     def _is_plain(self) -> bool:
