@@ -93,6 +93,16 @@ def test_what_moves_in_the_first_step_only_waits():
     assert kinds(*jumps) == [((0, 1), "object")]
 
 
+@pytest.mark.parametrize("later", [(2,), (2, 3)])
+def test_short_episodes_do_not_show_that_something_rests(later):
+    """Most end after the first step, in which nothing moves. In the others actions move it from the second step on."""
+    stands = np.zeros((2, 1))
+    moves = np.array([[0], [0], *([position] for position in later)])
+    assert kinds(stands, moves, stands, stands, moves, stands) == [((0,), "body")]
+    assert kinds(stands, stands) == [((0,), "unmoved")]
+    assert kinds(stands, stands + [[0], [1]]) == [((0,), "body")]
+
+
 def test_vibrations_are_no_motion_where_all_goals_are_the_same():
     vibrating = np.hstack([path(1, 1), 1e-7 * (np.arange(LENGTH) % 2)[:, None]])
     assert kinds(vibrating, vibrating, goals=([0, 0, 5], [1, 1, 5])) == [((0, 1, 2), "object")]

@@ -160,16 +160,19 @@ def _waits(steps: Steps, is_moving: Array) -> Array:
     """Return whether each of m dimensions rests in most steps, and waits for something in most episodes, (m,) bool.
 
     It waits in an episode if it does not move in the first steps, if it moves in the first one only, or if it rests in most
-    steps before its last motion. What breaks or falls rests only after its last motion. is_moving: (N, m).
+    steps before its last motion. What breaks or falls rests only after its last motion. The first step does not show what
+    rests, nor do episodes that have no other one: actions may act one step late. is_moving: (N, m).
     """
     starts = np.flatnonzero(steps.starts_episode)
     ends = np.append(starts[1:], len(steps))
-    waits = []
-    for motion in (is_moving[start:end] for start, end in zip(starts, ends, strict=True)):
+    is_later, waits = ~steps.starts_episode, []
+    if not is_later.any():
+        return ~is_moving.any(0)
+    for motion in (is_moving[start:end] for start, end in zip(starts, ends, strict=True) if end - start >= BY_ITSELF):
         first = np.where(motion.any(0), motion.argmax(0), BY_ITSELF)
         n_until_last = len(motion) - motion[::-1].argmax(0)
         waits.append((first >= BY_ITSELF) | (n_until_last < BY_ITSELF) | (motion.sum(0) < MOSTLY * n_until_last))
-    return np.asarray(((~is_moving).mean(0) > MOSTLY) & (np.mean(waits, axis=0) > MOSTLY))
+    return np.asarray(((~is_moving[is_later]).mean(0) > MOSTLY) & (np.mean(waits, axis=0) > MOSTLY))
 
 
 def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:
