@@ -11,6 +11,7 @@ from .eleventh import TASKS as ELEVENTH
 from .fifteenth import TASKS as FIFTEENTH
 from .fourteenth import TASKS as FOURTEENTH
 from .fourth import TASKS as FOURTH
+from .nineteenth import TASKS as NINETEENTH
 from .ninth import TASKS as NINTH
 from .seventeenth import TASKS as SEVENTEENTH
 from .seventh import TASKS as SEVENTH
@@ -40,4 +41,5 @@ TASKS: tuple[Task, ...] = (
     *SIXTEENTH,
     *SEVENTEENTH,
     *EIGHTEENTH,
+    *NINETEENTH,
 )
