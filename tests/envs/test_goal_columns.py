@@ -63,7 +63,10 @@ def test_a_column_with_little_noise_shows_a_dimension_and_one_with_much_does_not
 
 def test_nothing_is_missing_where_a_column_shows_a_dimension_in_other_units():
     goals = [(0.1, 0.3), (0.2, 0.9), (0.3, 0.1)]
-    assert dimensions_not_shown(moved([(100 * goal[0] + 7,) for goal in goals], goals)) == ()
+    seen = [(100 * goal[0] + 7,) for goal in goals]
+    assert dimensions_not_shown(moved(seen, goals)) == ()
+    with_height = [started(one, (*goal, 0.5), (*goal, 0.5)) for one, goal in zip(seen, goals, strict=True)]
+    assert dimensions_not_shown(with_height) == (2,)  # it is always the same
 
 
 def test_whole_numbers_are_not_looked_for():

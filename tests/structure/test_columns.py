@@ -71,6 +71,11 @@ def test_one_scale_of_all_dimensions_is_that_of_other_positions_too():
     assert units.is_known.tolist() == [True] * 4 + [False]
     assert units.factor[:4] == pytest.approx(2)
     assert units.offset[:4] == pytest.approx(-6)
+    height = np.full((40, 1), 0.4)  # of all goals
+    goals = {
+        name: np.hstack([getattr(steps, name), height]) for name in ("achieved_goal", "next_achieved_goal", "desired_goal")
+    }
+    assert find_units(dataclasses.replace(steps, **goals)).is_known.tolist() == [True] * 4 + [False]
 
 
 def test_neighbouring_constants_that_equal_a_goal_which_nothing_moved_are_its_copies():

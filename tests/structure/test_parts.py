@@ -103,6 +103,13 @@ def test_short_episodes_do_not_show_that_something_rests(later):
     assert kinds(stands, stands + [[0], [1]]) == [((0,), "body")]
 
 
+def test_axes_of_one_position_are_joined_beside_a_dimension_that_is_always_the_same():
+    slides, falls = path(1, 0, 0), path(0, 1, 0)
+    steps = steps_of(slides, falls, goals=([1, 2, 0], [2, 1, 0]))
+    found = find_parts(steps, errors_add_up=lambda dimensions: list(dimensions) == [0, 1])
+    assert [part.dimensions for part in found.parts] == [(0, 1, 2)]
+
+
 def test_vibrations_are_no_motion_where_all_goals_are_the_same():
     vibrating = np.hstack([path(1, 1), 1e-7 * (np.arange(LENGTH) % 2)[:, None]])
     assert kinds(vibrating, vibrating, goals=([0, 0, 5], [1, 1, 5])) == [((0, 1, 2), "object")]

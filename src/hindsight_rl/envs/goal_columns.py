@@ -17,11 +17,13 @@ COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
 def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     """Return the dimensions of the achieved goal that no column of the observation shows in every step.
 
-    A column shows one if it is its copy, up to little noise. None are returned if a column shows one in other units: the
-    units of others follow from it. Empty for observations and goals that are not flat arrays of floats.
+    A column shows one if it is its copy, up to little noise. If a column shows one in other units, only those are returned
+    in which achieved and desired goals are all the same: the units of others follow from it. Empty for observations and
+    goals that are not flat arrays of floats.
     """
-    seen, achieved = (
-        np.concatenate([episode.observations[key] for episode in episodes]) for key in ("observation", "achieved_goal")
+    seen, achieved, desired = (
+        np.concatenate([episode.observations[key] for episode in episodes])
+        for key in ("observation", "achieved_goal", "desired_goal")
     )
     if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved)):
         return ()
@@ -29,7 +31,8 @@ def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     is_equal = errors <= np.square(FLOAT32_ROUNDING * np.abs(achieved).max(0))
     missing = np.flatnonzero(~(is_equal | are_noisy_copies(errors, achieved.var(0)))).tolist()
     in_other_units = any(np.ptp(achieved[:, k]) > 0 and _are_copies(seen, achieved[:, k]).any() for k in missing)
-    return () if in_other_units else tuple(missing)
+    differ = np.ptp(np.concatenate([achieved, desired]), axis=0) > 0
+    return tuple(k for k in missing if not (in_other_units and differ[k]))
 
 
 def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tuple[int, ...]:

@@ -231,7 +231,7 @@ def find_units(steps: Steps) -> Units:
     instead, the units are known of these, and of pairs of columns whose weighted sum is exactly a dimension of the
     goal: the position of a tool, and the gap between tool and object. If these functions are the same for all dimensions,
     as where positions are divided by the size of a room, other columns whose values may be positions of the goal then are
-    taken to have the same units.
+    taken to have the same units. Dimensions in which all achieved and desired goals are the same do not matter.
     """
     same, copies = Units.same(steps.n_columns), find_goal_copies(steps, 0.0).columns
     if None not in copies:
@@ -241,8 +241,9 @@ def find_units(steps: Steps) -> Units:
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0)
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
     scales: list[tuple[float, float]] = []
-    for k, copy in enumerate(copies):
-        values = achieved[:, k]
+    differ = np.ptp(np.concatenate([achieved, steps.desired_goal]), axis=0) > 0
+    for k in np.flatnonzero(differ).tolist():  # the others have no units of their own
+        values, copy = achieved[:, k], copies[k]
         linear = {} if len(np.unique(values)) < FEWEST else _linear_columns(values, seen, live)
         if copy is None and not linear:
             return same
@@ -251,7 +252,7 @@ def find_units(steps: Steps) -> Units:
         scales.append((factor, offset))
         for pair, weights in _linear_pairs(values, seen, np.setdiff1d(live, list(linear))):
             _set_pair(units, steps, k, pair, weights)
-    factors, offsets = np.array(scales).T
+    factors, offsets = np.reshape(scales, (-1, 2)).T
     rounding = FLOAT32_ROUNDING * np.abs(achieved).max()
     if len(scales) > 1 and np.allclose(factors, factors[0], atol=0) and np.allclose(offsets, offsets[0], atol=rounding):
         in_units = factors[0] * seen[:, live] + offsets[0]

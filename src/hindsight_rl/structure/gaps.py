@@ -11,7 +11,7 @@ from .columns import Gap, GoalCopies
 from .contact import find_onsets, is_moving
 from .controlled import ControlledColumns
 from .parts import Parts
-from .steps import ALIKE, ERROR_RATE, HARDLY, MOSTLY, TINY, Steps, regress, standardize
+from .steps import ALIKE, ERROR_RATE, HARDLY, LITTLE, MOSTLY, TINY, Steps, regress, standardize
 from .tool import CLEARLY, positions_among
 
 
@@ -21,7 +21,7 @@ def find_gaps(steps: Steps, parts: Parts, copies: GoalCopies, controlled: Contro
     Actions move a gap, and when the object begins to move, its displacement explains most of what is left. Until that is
     certain, a gap shows at the start of episodes where the object is: the tool starts somewhere else. Such a gap serves
     guesses of the tool alone. Where a column hardly differs from the position of the tool, but for a constant, the gap to
-    it is left out.
+    it is left out, and so is a gap that would leave the tool beside the object all the time.
     """
     dimensions = sorted(k for each in parts.objects for k in each)
     columns = [c for c in positions_among(steps, controlled.columns) if c not in copies.columns]
@@ -40,8 +40,9 @@ def find_gaps(steps: Steps, parts: Parts, copies: GoalCopies, controlled: Contro
         size = float(factor[best, i])
         is_in_units = MOSTLY < abs(size) < 1 / MOSTLY  # chance alone makes it differ from 1
         gap = Gap(columns[best], copies.complete[k], float(np.sign(size)) if is_in_units else size, is_certain)
-        tool = gap.tool(steps.observation)
-        if not ((tool[:, None] - moved).var(0) <= HARDLY * tool.var()).any():
+        tool, place = gap.tool(steps.observation), steps.observation[:, gap.of]
+        is_away = (tool - place).std() > LITTLE * steps.goal_std
+        if is_away and not ((tool[:, None] - moved).var(0) <= HARDLY * tool.var()).any():
             found.append(gap)
     return tuple(found)
 

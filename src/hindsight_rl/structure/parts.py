@@ -103,13 +103,18 @@ def find_parts(
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = _moved_by_episode(steps, steps.noise)
     groups = [*_together(np.flatnonzero(is_body), together), *_together(np.flatnonzero(~is_body & moved), together)]
-    is_asked = np.ptp(steps.desired_goal, axis=0) > 0  # what never moves and need not move belongs to the part beside it
-    for run in _runs(np.flatnonzero(~moved).tolist()):
-        groups = _with_unmoved(groups, run, is_body, bool(is_asked[run].any()))
+    is_asked = np.ptp(steps.desired_goal, axis=0) > 0
+    unmoved = _runs(np.flatnonzero(~moved).tolist())
+    for run in unmoved:
+        if is_asked[run].any():
+            groups = _with_unmoved(groups, run, is_body, is_asked=True)
     may_join = [group for group in groups if not is_body[group[0]] and (len(group) == 1 or steps.noise is not None)]
     runs = _runs(sorted(k for group in may_join for k in group))
     positions = [run for run in runs if len(run) in POSITION_SIZES and errors_add_up(run)]
     groups = [group for group in groups if not any(group[0] in run for run in positions)] + positions
+    for run in unmoved:
+        if not is_asked[run].any():  # what never moves and need not move belongs to the part beside it
+            groups = _with_unmoved(groups, run, is_body, is_asked=False)
     rests = [float((~at_random[:, group]).all(1).mean()) for group in groups]
     parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
