@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -188,11 +190,16 @@ def test_column_differences_come_after_the_goal_features():
     observed = (np.array([1.0, 2.0, 7.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
     assert layout.assemble((), *observed).tolist() == [1, 2, 7, 3, 4, 6, -5]
     assert layout.size == 7
+    layout = make_layout(box((3,)), box((2,)), goal_features="none", column_differences=("1-0", "2+0.5-10*o0"))
+    assert layout.assemble((), *observed)[-2:].tolist() == [1, -2.5]
 
 
-@pytest.mark.parametrize(("observation", "named"), [(box((3,)), "3-0"), (box((3,)), "0 1"), (BITS, "1-0")])
+@pytest.mark.parametrize(
+    ("observation", "named"),
+    [(box((3,)), "3-0"), (box((3,)), "0 1"), (BITS, "1-0"), (box((3,)), "1"), (box((3,)), "1-2*o3"), (box((3,)), "1-o0,2")],
+)
 def test_missing_columns_of_a_difference_are_refused(observation, named):
-    with pytest.raises(OptionError, match=f"column_differences is .*{named}.*below 3"):
+    with pytest.raises(OptionError, match=f"column_differences is .*{re.escape(named)}.*below 3"):
         make_layout(observation, box((2,)), column_differences=(named,))
 
 

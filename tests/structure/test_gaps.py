@@ -59,3 +59,14 @@ def test_a_gap_to_an_object_that_nothing_moved_yet_shows_where_episodes_start():
     assert found.units.gaps == (Gap(4, 2, 1.0, is_certain=False), Gap(5, 3, 1.0, is_certain=False))
     assert found.guesses == ((10, 11),)
     assert plan_guesses(found)[0].tool.text() == "2-o4,3-o5"
+
+
+@pytest.mark.parametrize(("factor", "n_gaps"), [(1.0, 2), (100.0, 0), (0.01, 0)])
+def test_a_gap_leaves_the_tool_neither_beside_the_object_nor_far_outside_the_task(monkeypatch, factor, n_gaps):
+    def by_displacement(steps, columns, controlled):
+        of_gap = np.array([[float(column == of) for of in (4, 5)] for column in columns])
+        return factor * of_gap, of_gap
+
+    monkeypatch.setattr("hindsight_rl.structure.gaps._by_displacement", by_displacement)
+    found = infer_structure(play(Pusher(0, scale=without_tool()), 40, repeated_random_actions(1)), SPEC)
+    assert len(found.units.gaps) == n_gaps

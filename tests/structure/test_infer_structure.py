@@ -399,14 +399,21 @@ def test_a_mirror_is_not_used_while_an_action_may_have_either_sign(inferred):
     assert replace(undecided, is_known=True).holds
 
 
-def test_without_a_gap_the_units_of_the_tool_are_unknown_and_nothing_is_inferred():
+def test_without_a_gap_contacts_show_the_units_of_the_tool():
     scale = np.array([3.0, -0.5, 2.0, -2.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0])  # no column holds the gap
-    structure = infer_structure(play(Pusher(0, scale=scale), 40, repeated_random_actions(1)), SPEC)
+    few, more = (play(Pusher(0, scale=scale), n, repeated_random_actions(1)) for n in (30, 60))
+    structure = infer_structure(few, SPEC)
     assert structure.parts.has_object
+    assert structure.n_onsets < 10
     assert structure.contact is None
     assert not options_of(structure).keys() & set(STRUCTURE)
     (sentence,) = explain_missing(structure)
     assert "uncertain in which units columns 0, 1, 6, 7 show positions" in sentence
+    structure = infer_structure(more, SPEC)
+    assert structure.contact.tool == (0, 1)
+    assert structure.units.by_contact == (0, 1)
+    assert structure.units.factor[:2] == pytest.approx([1 / 3, -2], rel=0.05)
+    assert "o0, -2" in structure.units.evidence()
 
 
 def test_an_object_that_no_action_touches_gives_no_subgoal():

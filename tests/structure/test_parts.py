@@ -100,7 +100,7 @@ def test_short_episodes_do_not_show_that_something_rests(later):
     moves = np.array([[0], [0], *([position] for position in later)])
     assert kinds(stands, moves, stands, stands, moves, stands) == [((0,), "body")]
     assert kinds(stands, stands) == [((0,), "unmoved")]
-    assert kinds(stands, stands + [[0], [1]]) == [((0,), "body")]
+    assert kinds(stands, [*stands, [0], [1]]) == [((0,), "body")]
 
 
 def test_axes_of_one_position_are_joined_beside_a_dimension_that_is_always_the_same():

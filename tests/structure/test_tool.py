@@ -29,9 +29,10 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
     heights = np.abs(tool[:, None, :] - puck[:, 2:, None])[:, 0]
     nearer = np.median(heights[onsets], 0) / np.median(heights, 0)
     assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
-    ranked = _rank_tools(steps_of(tool, puck, displacement, np.arange(400) // 40), onsets, [0, 1, 2])
+    steps = steps_of(tool, puck, displacement, np.arange(400) // 40)
+    ranked = _rank_tools(steps, onsets, [0, 1, 2])
     assert ranked[0][1] == (0, 1, 2)
-    assert _certain(ranked, len(ranked)) == (0, 1, 2)
+    assert _certain(ranked, len(ranked), steps) == (0, 1, 2)
 
 
 def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
@@ -52,10 +53,12 @@ def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
         ([(np.log(40) + 1e-9, (0,)), (np.log(2), (1,))], (0,)),
         ([(np.log(40) - 1e-9, (0,)), (np.log(2), (1,))], None),  # and as the next best choice
         ([(np.log(40) - 1e-9, (0,)), (-9.0, (1,))], None),  # of two choices that are compared
+        ([(9.0, (0,)), (9.0, (2,))], (0,)),  # unless both columns are alike
     ],
 )
 def test_a_tool_is_certain_if_it_is_20_times_as_likely(ranked, expected):
-    assert _certain(ranked, len(ranked)) == expected
+    columns = np.array([[0, 0, 5], [1, 1, 7], [2, 0, 9.1], [3, 1, 11]])
+    assert _certain(ranked, len(ranked), steps_of(columns, np.zeros((4, 1)), np.zeros((4, 1)), [0] * 4)) == expected
 
 
 def test_of_one_place_the_order_in_which_the_object_moves_with_the_tool_counts():

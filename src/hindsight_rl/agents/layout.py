@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import GoalEnvError, InputError, MissingKeyError, NonFiniteError, OptionError, ShapeError
 from ..options.agent import InputOptions
 from ..records import OBSERVATION_KEYS, Array, ArraySpec, GoalSpec
+from ..task_structure.affine import AffineColumns
 from ..task_structure.categories import LARGEST_DISCRETE, Categories, one_hot_inputs
 from ..task_structure.rotations import QUATERNION, rotation_between
 from .forward import ImageEncoding
@@ -59,8 +60,9 @@ class Layout:
     options: which columns there are. "relative" goals are differences from the achieved goal, in standard deviations of the
         goal. "agreement" is, for goals of two values, 1 where both agree and -1 where they differ; for Discrete goals, that
         of their binary digits. Hidden columns (absolute positions) are left out only if goals are "relative". A column
-        difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6. Rotations are in
-        relative goals the rotation from the achieved to the desired one, in the place of their difference.
+        difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6. "6+0.5-2*o0" is
+        that of columns in different units. Rotations are in relative goals the rotation from the achieved to the desired
+        one, in the place of their difference.
         Where the desired goal is unused, the achieved one takes its place: a relabelled goal would differ there.
     n_subgoals: each subgoal adds a column that is 1 while it is the goal.
 
@@ -98,7 +100,7 @@ class Layout:
             *([goal] if options.observe_achieved_goal else []),
             Block("difference", "goal", self.goal.size if options.goal_features == "relative" else 0),
             Block("agreement", "goal", agreement),
-            Block("difference", "observation", len(self.differences[0])),
+            Block("difference", "observation", len(self.differences.columns)),
             Block("one_hot", "observation", n_categories + self.n_subgoals),
         )
         return tuple(block for block in blocks if block.size)
@@ -108,17 +110,22 @@ class Layout:
         return Block(feature_of(array), source, array.n_values or array.size - len(set(self._hidden[source])))
 
     @cached_property
-    def differences(self) -> tuple[ColumnTuple, ColumnTuple]:
-        """Return the first and the second columns of `column_differences`."""
-        found = [re.fullmatch(r"(\d+)-(\d+)", text) for text in self.options.column_differences]
-        pairs = [(int(each[1]), int(each[2])) for each in found if each]
-        is_valid = len(pairs) == len(found) and all(max(pair) < self.observation.size for pair in pairs)
-        if found and not (is_valid and feature_of(self.observation) == "number"):
+    def differences(self) -> AffineColumns:
+        """Return the `column_differences`: first columns less second ones, these in the units of the first ones."""
+        texts, size = self.options.column_differences, self.observation.size
+        if not texts:
+            return AffineColumns.plain(())
+        try:
+            found = AffineColumns.parse(",".join(re.sub(r"^(\d+)-(\d+)$", r"\1-o\2", text) for text in texts))
+            is_valid = all(found.weight) and len(found.added) == len(texts) and max(found.all_columns) < size
+        except ValueError:
+            is_valid = False
+        if not (is_valid and feature_of(self.observation) == "number"):
             raise OptionError(
-                f"column_differences is {self.options.column_differences}. Expected pairs such as 6-0 of numeric columns "
-                f"of the observation, below {self.observation.size}."
+                f"column_differences is {texts}. Expected pairs such as 6-0 of numeric columns of the observation, below "
+                f"{size}, or 6+0.5-2*o0 where column 0 has other units."
             )
-        return tuple(first for first, _ in pairs), tuple(second for _, second in pairs)
+        return found
 
     @cached_property
     def rotations(self) -> tuple[ColumnTuple, ...]:
@@ -214,8 +221,7 @@ class Layout:
         if self.options.goal_features == "agreement":
             columns.append(self._agreement(achieved, desired, xp))
         if self.options.column_differences:
-            first, second = (xp.asarray(xp.take(observation, at, -1), xp.float32) for at in self.differences)
-            columns.append(first - second)
+            columns.append(self.differences.of(xp.asarray(observation, xp.float32), xp))
         if self.options.categories:
             columns += self._category_inputs(observation, desired, xp)
         if self.n_subgoals:

@@ -254,7 +254,7 @@ class Normalizer:
         if block.feature != "difference":
             visible = self.layout.visible[block.source]
             return slice(None) if visible is None else visible
-        return slice(None) if block.source == "goal" else list(self.layout.differences[0])
+        return slice(None) if block.source == "goal" else list(self.layout.differences.columns)
 
     def _least_deviation(self, moments: RunningMoments) -> Array:
         """Return the least number that each column is divided by, (size,)."""

@@ -76,7 +76,9 @@ class InputOptions(OptionRecord, title="Inputs of the networks"):
     unused_goal: Columns = Field(
         (), description="goal columns without effect on rewards: networks see the achieved goal there"
     )
-    column_differences: Texts = Field((), description="differences of columns as inputs, as in 6-0")
+    column_differences: Texts = Field(
+        (), description="differences of columns as inputs, as in 6-0, or 6+0.5-2*o0 if they have different units"
+    )
     rotations: Texts = Field((), description="columns of relative goals that are a quaternion w, x, y, z, as in 3,4,5,6")
     categories: Texts = Field((), description="columns whose whole numbers are categories, as in o0-3=0..5 g0-1=0..5")
 

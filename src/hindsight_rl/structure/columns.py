@@ -153,12 +153,14 @@ class Units:
     """factor * column + offset is a column in the units of the goal, if `is_known`. All arrays are (columns,).
 
     gaps: to a tool that no column shows. Its positions are columns of steps after those of the observation.
+    by_contact: the columns of a tool whose units follow from its contacts.
     """
 
     factor: Array
     offset: Array
     is_known: Array
     gaps: tuple[Gap, ...] = ()
+    by_contact: tuple[int, ...] = ()
 
     @classmethod
     def same(cls, size: int) -> Units:
@@ -169,6 +171,12 @@ class Units:
         """Note the units of a column, unless they are known."""
         if not self.is_known[column]:
             self.factor[column], self.offset[column], self.is_known[column] = factor, offset, True
+
+    def with_tool(self, columns: Sequence[int], factor: Array, offset: Array) -> Units:
+        """Return the units if factor * column + offset, of columns in these units, are positions of a tool."""
+        at, (factors, offsets, is_known) = list(columns), (x.copy() for x in (self.factor, self.offset, self.is_known))
+        factors[at], offsets[at], is_known[at] = factor * factors[at], factor * offsets[at] + offset, True
+        return Units(factors, offsets, is_known, self.gaps, tuple(sorted(columns)))
 
     def apply(self, steps: Steps) -> Steps:
         """Return steps with the observation in the units of the goal."""
@@ -205,6 +213,14 @@ class Units:
             tuple(at), tuple(factor.tolist()), tuple(offset.tolist()), tuple(added), tuple(weight.tolist())
         )
 
+    def difference(self, left: int, right: int) -> str:
+        """Return the difference of two columns of the observation, in the units of the left one, as an option writes it."""
+        (factor, other), (offset, others) = (each[[left, right]].tolist() for each in (self.factor, self.offset))
+        if (factor, offset) == (other, others):
+            return f"{left}-{right}"
+        constant, weight = (offset - others) / factor, -other / factor
+        return AffineColumns((left,), (1.0,), (constant,), (right,), (weight,)).text()
+
     def in_observation(self, change: AffineMap) -> AffineMap:
         """Return the map of the observation that does what `change` does with columns of steps."""
         seen = slice(self.n_columns)
@@ -216,12 +232,21 @@ class Units:
 
     def evidence(self) -> str:
         """Return the evidence in one sentence; nothing if all columns have the units of the goal."""
-        if self.is_known.all():
-            return ""
-        at = np.flatnonzero(self.is_known).tolist()
+        exact = np.setdiff1d(np.flatnonzero(self.is_known), self.by_contact).tolist()
+        text = (
+            ""
+            if self.is_known.all()
+            else f"; {self._in_units(exact)} have the units of the goal, by exact linear relations"
+        )
+        if not self.by_contact:
+            return text
+        return (
+            f"{text}; {self._in_units(self.by_contact)} have them about, as they are near the object when it begins to move"
+        )
+
+    def _in_units(self, columns: Sequence[int]) -> str:
         factor, offset = (each.round(DIGITS).tolist() for each in (self.factor, self.offset))
-        listed = ", ".join(affine_text("o", c, factor[c], offset[c]) for c in at)
-        return f"; {listed} have the units of the goal, by exact linear relations"
+        return ", ".join(affine_text("o", c, factor[c], offset[c]) for c in columns)
 
 
 def find_units(steps: Steps) -> Units:

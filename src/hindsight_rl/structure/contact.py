@@ -132,7 +132,9 @@ def missing_differences(contact: Contact, differences: Sequence[ColumnDifference
     units: how the observation holds the columns: where a position is known by a gap alone, no other gap is missing.
     """
     pairs = [pair for pair in _pairs(contact) if max(pair) < units.n_columns]
-    return tuple(f"{column}-{tool}" for tool, column in pairs if third_column((tool, column), differences) is None)
+    return tuple(
+        units.difference(column, tool) for tool, column in pairs if third_column((tool, column), differences) is None
+    )
 
 
 def _pairs(contact: Contact) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ def find_gaps(steps: Steps, parts: Parts, copies: GoalCopies, controlled: Contro
     Actions move a gap, and when the object begins to move, its displacement explains most of what is left. Until that is
     certain, a gap shows at the start of episodes where the object is: the tool starts somewhere else. Such a gap serves
     guesses of the tool alone. Where a column hardly differs from the position of the tool, but for a constant, the gap to
-    it is left out, and so is a gap that would leave the tool beside the object all the time.
+    it is left out, and so is a gap that would leave the tool beside the object all the time, or far outside the task.
     """
     dimensions = sorted(k for each in parts.objects for k in each)
     columns = [c for c in positions_among(steps, controlled.columns) if c not in copies.columns]
@@ -41,8 +41,8 @@ def find_gaps(steps: Steps, parts: Parts, copies: GoalCopies, controlled: Contro
         is_in_units = MOSTLY < abs(size) < 1 / MOSTLY  # chance alone makes it differ from 1
         gap = Gap(columns[best], copies.complete[k], float(np.sign(size)) if is_in_units else size, is_certain)
         tool, place = gap.tool(steps.observation), steps.observation[:, gap.of]
-        is_away = (tool - place).std() > LITTLE * steps.goal_std
-        if is_away and not ((tool[:, None] - moved).var(0) <= HARDLY * tool.var()).any():
+        is_at_task = LITTLE < (tool - place).std() / steps.goal_std < 1 / LITTLE
+        if is_at_task and not ((tool[:, None] - moved).var(0) <= HARDLY * tool.var()).any():
             found.append(gap)
     return tuple(found)
 

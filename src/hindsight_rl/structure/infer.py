@@ -34,6 +34,7 @@ from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import guess_tools
+from .tool_units import find_tool_units
 from .workspace import Workspace, find_reach, find_workspace, whole_episodes
 
 
@@ -45,6 +46,21 @@ class _Decided:
     known: Sequence[Symmetry]
     hidden: Sequence[int] | None
     has_choices: bool
+
+
+@dataclass(frozen=True)
+class _View:
+    """Steps in some units, those with random actions among them, and the columns that actions move there."""
+
+    units: Units
+    steps: Steps
+    random_steps: Steps
+    controlled: ControlledColumns
+
+    @classmethod
+    def of(cls, units: Units, as_seen: tuple[Steps, Steps]) -> _View:
+        steps, random_steps = map(units.apply, as_seen)
+        return cls(units, steps, random_steps, find_controlled_columns(random_steps))
 
 
 def infer_structure(
@@ -74,25 +90,21 @@ def infer_structure(
     episodes, probing, later = (_with_vectors(each, spec.action) for each in (episodes, probing, later))
     random_steps = Steps.from_episodes(episodes)
     noise = measure_noise(random_steps)
-    steps = Steps.from_episodes([*episodes, *later], noise)
-    units, as_seen = find_units(steps), (steps, replace(random_steps, noise=noise))
-    steps, random_steps = map(units.apply, as_seen)
-    copies, constant = find_goal_copies(steps), find_constant_columns(steps)
-    controlled = find_controlled_columns(random_steps)
-    parts = find_parts(steps, random_steps, partial(errors_add_up, compute_reward, episodes))
-    if gaps := find_gaps(steps, parts, copies, controlled):
-        units = replace(units, gaps=gaps)
-        steps, random_steps = map(units.apply, as_seen)
-        controlled = find_controlled_columns(random_steps)
-    sequence, guesses = _look_for_contact(steps, parts, copies, controlled, units)
+    as_seen = Steps.from_episodes([*episodes, *later], noise), replace(random_steps, noise=noise)
+    view = _View.of(find_units(as_seen[0]), as_seen)
+    copies, constant = find_goal_copies(view.steps), find_constant_columns(view.steps)
+    parts = find_parts(view.steps, view.random_steps, partial(errors_add_up, compute_reward, episodes))
+    everything = Steps.from_episodes([*episodes, *later, *probing], noise)
+    view, sequence, guesses = _look_for_contact(view, as_seen, everything, parts, copies)
+    units, steps = view.units, view.steps
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden, bool(spec.action.n_values))
     has_mirrors = not (parts.has_object or decided.has_choices) and copies.is_complete
     found = Structure(
         units=units,
         parts=parts,
-        inertia=measure_inertia(random_steps, _broken(episodes, spec)),
+        inertia=measure_inertia(view.random_steps, _broken(episodes, spec)),
         copies=copies,
-        controlled=controlled,
+        controlled=view.controlled,
         constant=constant,
         differences=find_differences(steps) if sequence is not None else (),
         guesses=guesses,
@@ -116,13 +128,20 @@ def _broken(episodes: Sequence[Episode], spec: GoalSpec) -> float:
 
 
 def _look_for_contact(
-    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
-) -> tuple[ObjectSequence | None, tuple[tuple[int, ...], ...]]:
-    """Return what touches the objects, and without that columns that may be the tool."""
+    view: _View, as_seen: tuple[Steps, Steps], everything: Steps, parts: Parts, copies: GoalCopies
+) -> tuple[_View, ObjectSequence | None, tuple[tuple[int, ...], ...]]:
+    """Return what touches the objects, and without that columns that may be the tool; first the units in which they are."""
+    if gaps := find_gaps(view.steps, parts, copies, view.controlled):
+        view = _View.of(replace(view.units, gaps=gaps), as_seen)
     if not parts.has_positions or not copies.is_complete:
-        return None, ()
-    sequence = find_sequence(steps, parts, copies, controlled, units)
-    return sequence, () if sequence else guess_tools(steps, parts, copies, controlled, units)
+        return view, None, ()
+    if sequence := find_sequence(view.steps, parts, copies, view.controlled, view.units):
+        return view, sequence, ()
+    if units := find_tool_units(view.units.apply(everything), parts, view.controlled, view.units):
+        in_units = _View.of(units, as_seen)
+        if sequence := find_sequence(in_units.steps, parts, copies, in_units.controlled, units):
+            return in_units, sequence, ()
+    return view, None, guess_tools(view.steps, parts, copies, view.controlled, view.units)
 
 
 def _with_probing(

@@ -92,12 +92,13 @@ def find_parts(
     With noise, which hides what moves together, so are all objects that have two or three such dimensions together.
     """
     random_steps = steps if random_steps is None else random_steps
-    least = AT_REST * _size(steps)
+    least = _least(steps)
     settling = _settling(random_steps, least, int(steps.time.max()) + 1)
-    is_moving, at_random = (np.abs(each.displacement - settling[each.time]) > least for each in (steps, random_steps))
+    size, at_random = (np.abs(each.displacement - settling[each.time]) / least for each in (steps, random_steps))
+    is_moving = size > 1
     moved, is_body = np.any(is_moving, axis=0), ~_waits(random_steps, at_random)
     # each of them rests in most steps, but in most steps one of them moves
-    one_moves = np.any(at_random[:, ~is_body], axis=1, keepdims=True)
+    one_moves = at_random[:, ~is_body].max(1, keepdims=True, initial=0.0)
     is_body |= ~_waits(random_steps, one_moves)
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
@@ -115,7 +116,7 @@ def find_parts(
     for run in unmoved:
         if not is_asked[run].any():  # what never moves and need not move belongs to the part beside it
             groups = _with_unmoved(groups, run, is_body, is_asked=False)
-    rests = [float((~at_random[:, group]).all(1).mean()) for group in groups]
+    rests = [float((at_random[:, group] <= 1).all(1).mean()) for group in groups]
     parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
 
@@ -150,33 +151,45 @@ def _moved_by_episode(steps: Steps, noise: Array) -> Array:
     return np.array(moved)
 
 
-def _size(steps: Steps) -> Array:
-    """Return the standard deviation of the desired goals in each dimension, (g,).
+def _least(steps: Steps) -> Array:
+    """Return the displacement in a step that counts as motion in each dimension of the goal, (g,).
 
-    Where all of them are the same, it is that of the achieved ones, but at least HARDLY any of that of all dimensions
-    together: an object may vibrate. Never 0: no displacement of 0 is larger than a multiple of it.
+    It is AT_REST of the standard deviation of the desired goals. A dimension in which they are the same moves if it goes
+    farther, HARDLY any of that of all dimensions together: a ball in a plane trembles across it. Where all desired goals
+    are the same, it is AT_REST of the standard deviation of the achieved ones, which is not taken to be smaller than HARDLY
+    any of that of all dimensions. Never 0: no displacement of 0 is larger than a multiple of it.
     """
-    desired = steps.desired_goal[steps.starts_episode].std(0)
-    otherwise = np.maximum(steps.achieved_goal.std(0), HARDLY * steps.goal_std)
-    return np.asarray(np.maximum(np.where(desired > 0, desired, otherwise), TINY))
+    desired, goal_std = steps.desired_goal[steps.starts_episode].std(0), steps.goal_std
+    if desired.any():
+        least = np.where(desired > 0, AT_REST * desired, HARDLY * goal_std)
+    else:
+        least = AT_REST * np.maximum(steps.achieved_goal.std(0), HARDLY * goal_std)
+    return np.asarray(np.maximum(least, AT_REST * TINY))
 
 
-def _waits(steps: Steps, is_moving: Array) -> Array:
+def _waits(steps: Steps, size: Array) -> Array:
     """Return whether each of m dimensions rests in most steps, and waits for something in most episodes, (m,) bool.
 
     It waits in an episode if it does not move in the first steps, if it moves in the first one only, or if it rests in most
-    steps before its last motion. What breaks or falls rests only after its last motion. The first step does not show what
-    rests, nor do episodes that have no other one: actions may act one step late. is_moving: (N, m).
+    steps before its last motion. What breaks or falls rests only after its last motion. What waits then moves at once; what
+    speeds up little by little does not. The first step does not show what rests, nor do episodes that have no other one:
+    actions may act one step late.
+
+    size: of displacements, in multiples of the least that counts as motion, (N, m).
     """
+    is_moving, before = size > 1, steps.of_step_before(size)
+    at_once = is_moving & (before < LITTLE * size)
     starts = np.flatnonzero(steps.starts_episode)
     ends = np.append(starts[1:], len(steps))
     is_later, waits = ~steps.starts_episode, []
     if not is_later.any():
-        return ~is_moving.any(0)
-    for motion in (is_moving[start:end] for start, end in zip(starts, ends, strict=True) if end - start >= BY_ITSELF):
+        return np.asarray(~is_moving.any(0))
+    for rows in (slice(start, end) for start, end in zip(starts, ends, strict=True) if end - start >= BY_ITSELF):
+        motion = is_moving[rows]
         first = np.where(motion.any(0), motion.argmax(0), BY_ITSELF)
         n_until_last = len(motion) - motion[::-1].argmax(0)
-        waits.append((first >= BY_ITSELF) | (n_until_last < BY_ITSELF) | (motion.sum(0) < MOSTLY * n_until_last))
+        rests = (first >= BY_ITSELF) | (n_until_last < BY_ITSELF) | (motion.sum(0) < MOSTLY * n_until_last)
+        waits.append(rests & (at_once[rows].any(0) | ~motion.any(0)))
     return np.asarray(((~is_moving[is_later]).mean(0) > MOSTLY) & (np.mean(waits, axis=0) > MOSTLY))
 
 

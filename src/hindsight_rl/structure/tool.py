@@ -15,7 +15,7 @@ from .columns import GoalCopies, Units, find_delayed_columns, find_differences, 
 from .contact import MIN_ONSETS, find_onsets, is_at_rest, is_moving, tool_range
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import ALIKE, ERROR_RATE, FEWEST, LITTLE, MOSTLY, ROUNDED, Steps, regress, standardize
+from .steps import ALIKE, ERROR_RATE, FEWEST, LITTLE, MOSTLY, ROUNDED, Steps, regress, standardize, with_unit_norm
 
 CANDIDATES = max(POSITION_SIZES)  # columns per dimension of the goal, as those of a position may be in any order
 CLEARLY = math.log(1 / ERROR_RATE)  # by how much the logarithm of a likelihood must be higher
@@ -53,7 +53,7 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> Tool
     if likelihood[best] < likelihood.get(whole, -math.inf) + CLEARLY:
         best = whole
     compared = [whole] if best == whole else runs
-    columns = _certain(ranked[best][0], sum(ranked[at][1] for at in compared))
+    columns = _certain(ranked[best][0], sum(ranked[at][1] for at in compared), steps)
     return None if columns is None else Tool(columns, best)
 
 
@@ -205,13 +205,20 @@ def _in_one_order(
     return sorted(found.values(), reverse=True)
 
 
-def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int) -> tuple[int, ...] | None:
+def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, steps: Steps) -> tuple[int, ...] | None:
     """Return the likeliest choice if it is 1 / ERROR_RATE times as likely as any other, and as chance for each choice.
 
-    n_choices: that were compared.
+    n_choices: that were compared. Choices of columns that are alike are no others: a hand and its fingers.
     """
     if not ranked:
         return None
-    (most, tool), *others = ranked
-    next_best = max([math.log(n_choices), *(likelihood for likelihood, _ in others)])
+    (most, tool), *rest = ranked
+    others = [likelihood for likelihood, choice in rest if not _are_alike(steps, choice, tool)]
+    next_best = max([math.log(n_choices), *others])
     return tool if most >= next_best + CLEARLY else None
+
+
+def _are_alike(steps: Steps, one: Sequence[int], other: Sequence[int]) -> bool:
+    """Return whether the columns of two choices hardly differ, but for constants."""
+    seen, then = (with_unit_norm(steps.observation[:, list(columns)]) for columns in (one, other))
+    return bool(((seen * then).sum(0) > ALIKE).all())
