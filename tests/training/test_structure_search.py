@@ -21,6 +21,7 @@ from hindsight_rl.structure import Endings
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.steps import LITTLE
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
+from hindsight_rl.task_structure.affine import AffineColumns
 from hindsight_rl.task_structure.symmetries import Symmetry
 from hindsight_rl.task_structure.waypoints import GOAL
 from hindsight_rl.training import structure_search
@@ -300,12 +301,12 @@ def test_a_contact_that_a_later_look_finds_is_probed_if_the_agent_is_poor(
 
 @pytest.mark.parametrize(
     ("columns", "steps", "phase"),
-    [((0, 5), 3_999, "probing"), ((0, 1), 3_999, "learning"), ((0, 5), 4_000, "learning")],
+    [("0,5", 3_999, "probing"), ("2*o0,o1", 3_999, "probing"), ("0,1", 3_999, "learning"), ("0,5", 4_000, "learning")],
 )
 def test_another_tool_is_probed_if_the_first_one_moved_nothing(inferred, monkeypatch, columns, steps, phase):
-    """The episodes that sought contact with a wrong tool show the right one, columns 0 and 1."""
+    """The episodes that sought contact with a wrong tool, or in wrong units, show the right one, columns 0 and 1."""
     search, episodes = inferred.trainer.search, inferred.trainer.buffer.timeline.episodes()
-    wrong = SimpleNamespace(tool=SimpleNamespace(columns=columns))
+    wrong = SimpleNamespace(tool=AffineColumns.parse(columns))
     before = replace(search.state, phase="probing", probing=wrong, seek_until=steps)
     monkeypatch.setattr(search, "state", before)
     monkeypatch.setattr(inferred.trainer.counts, "env_steps", steps)
@@ -316,6 +317,20 @@ def test_another_tool_is_probed_if_the_first_one_moved_nothing(inferred, monkeyp
     if phase == "probing":
         assert search.state.probing.tool.columns == (0, 1)
         assert search.state.first_probing == len(episodes)
+
+
+def test_the_search_goes_on_if_a_wrong_tool_was_probed_and_no_other_is_certain(inferred, monkeypatch):
+    search = inferred.trainer.search
+    episodes = inferred.trainer.buffer.timeline.episodes()[: search.state.first_probing + search.state.probing_episodes]
+    wrong = SimpleNamespace(tool=AffineColumns.parse("0,5"))
+    monkeypatch.setattr(search, "state", replace(search.state, phase="probing", probing=wrong, seek_until=1_500))
+    monkeypatch.setattr(inferred.trainer.counts, "env_steps", 1_500)
+    real = structure_search.infer_structure
+    monkeypatch.setattr(
+        structure_search, "infer_structure", lambda *words, **named: replace(real(*words, **named), sequence=None)
+    )
+    search._look_at_contacts(inferred.trainer, episodes)
+    assert (search.state.phase, search.state.probing, search.state.next_at) == ("random", None, 1_750)
 
 
 @pytest.mark.parametrize(("n_onsets", "ends_at"), [(0, 2_000), (1, 4_000), (9, 4_000)])

@@ -19,6 +19,7 @@ from .sixteenth import TASKS as SIXTEENTH
 from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .twelfth import TASKS as TWELFTH
+from .twentieth import TASKS as TWENTIETH
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
@@ -42,4 +43,5 @@ TASKS: tuple[Task, ...] = (
     *SEVENTEENTH,
     *EIGHTEENTH,
     *NINETEENTH,
+    *TWENTIETH,
 )

@@ -163,7 +163,8 @@ class StructureSearch:
         """Infer the structure from the probing episodes. While symmetries or positions are uncertain, play more of them.
 
         That costs fewer steps than to learn without a symmetry that holds, or with positions that do not matter. A wrong
-        tool seldom moves the object that it is near. So these episodes may show the right one: it is probed next.
+        tool seldom moves the object that it is near, nor does one in wrong units. So these episodes may show the right one:
+        it is probed next. If they show none, the search goes on as if it had not been found.
         """
         state, steps = self.state, run.counts.env_steps
         state.probing_episodes = len(episodes) - state.first_probing
@@ -172,9 +173,13 @@ class StructureSearch:
             state.next_at = min(steps + PROBING_STEPS // 2, state.seek_until)
             return
         if found.contact is None and steps < 2 * MOST_RANDOM_STEPS:
-            again, probed = self._infer_without_probing(episodes), state.probing and state.probing.tool.columns
-            if again.sequence is not None and plan_probing(again, again.sequence).tool.columns != probed:
+            again, probed = self._infer_without_probing(episodes), state.probing and state.probing.tool
+            if again.sequence is not None and plan_probing(again, again.sequence).tool != probed:
                 self._probe(run, episodes, again, again.sequence)
+                return
+            if again.sequence is None:
+                state.phase, state.probing, state.seek_until = "random", None, self._random_steps + MOST_RANDOM_STEPS
+                self._look_for_contact(run, episodes)
                 return
         state.has_contact = found.contact is not None
         self._learn(run, found)
