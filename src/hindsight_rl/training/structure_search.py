@@ -133,9 +133,10 @@ class StructureSearch:
 
     def _look_for_contact(self, run: RunState, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps
-        state.random_episodes = len(episodes)
+        if not state.first_probing:  # after those that probed a wrong tool, they do not count as random
+            state.random_episodes = len(episodes)
         state.seek_until = state.seek_until or steps + MOST_RANDOM_STEPS
-        found = infer_structure(episodes, self._spec, compute_reward=self._compute_reward)
+        found = self._infer_without_probing(episodes)
         if not found.parts.has_object:  # whether columns show an object may need more episodes
             if run.demonstrations is None and _may_be_too_strong(found, self._spec):  # they use the whole range
                 state.phase, state.first_scaled = "scaling", len(episodes)
