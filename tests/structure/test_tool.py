@@ -25,7 +25,7 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
     onsets = np.arange(0, 400, 40)
     tool[onsets] = puck[onsets] + (0, 0, 0.04)
     displacement = np.zeros((400, 3))
-    displacement[onsets] = 1.0
+    displacement[onsets] = 0.01
     heights = np.abs(tool[:, None, :] - puck[:, 2:, None])[:, 0]
     nearer = np.median(heights[onsets], 0) / np.median(heights, 0)
     assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
@@ -38,10 +38,13 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
 def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
     """By hand: of four steps of rest, none is as near as the first onset and one as the second, so m = (1 + 2) / 2 / 5."""
     tool = np.array([0.5, 2, 3, 4, 0.2, 1.0])[:, None]
-    still, displacement = np.zeros((6, 1)), np.array([0, 0, 0, 0, 1, 1.0])[:, None]
+    still, displacement = np.zeros((6, 1)), np.array([0, 0, 0, 0, 0.1, 0.1])[:, None]
     steps = steps_of(np.hstack([tool, tool + 1]), still, displacement, [0, 0, 0, 0, 0, 1])
     ranked = {tool: likelihood for likelihood, tool in _rank_tools(steps, np.array([4, 5]), [0, 1])}
     assert ranked[(0,)] == pytest.approx(-2 * (1 + np.log(0.3)))
+    far_before = replace(steps, observation=steps.observation + np.array([[0, 0]] * 4 + [[9, 0]] * 2))
+    ranked = {tool: likelihood for likelihood, tool in _rank_tools(far_before, np.array([4, 5]), [0, 1])}
+    assert ranked[(0,)] == pytest.approx(-2)  # the object came to the tool, and not the tool to the object
 
 
 @pytest.mark.parametrize(

@@ -353,7 +353,14 @@ def test_the_search_is_longer_if_there_are_contacts_of_an_uncertain_tool(inferre
 
 def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
     search, seen = inferred.trainer.search, []
-    found = SimpleNamespace(sequence=None, symmetries=(), guesses=(), has_paths=False, parts=SimpleNamespace(goal_std=1.0))
+    found = SimpleNamespace(
+        sequence=None,
+        symmetries=(),
+        guesses=(),
+        has_paths=False,
+        has_walls=False,
+        parts=SimpleNamespace(goal_std=1.0),
+    )
     infer = lambda random, spec, compute_reward, known, later: seen.append((len(random), len(later))) or found  # noqa: E731
     monkeypatch.setattr(structure_search, "infer_structure", infer)
     monkeypatch.setattr(search, "state", replace(search.state, has_contact=False, random_episodes=3))

@@ -131,6 +131,12 @@ def _mirrors(found: Structure) -> Iterator[str]:
         yield CHOICES
     elif found.parts.has_object or not found.copies.is_complete:
         yield "no symmetries: they are looked for where columns show all dimensions of the goal, and these rarely rest"
+    elif found.has_walls:
+        n_stopped, n_episodes = found.stopped
+        yield (
+            f"no mirrors: something stops the body between other positions in {n_stopped} of {n_episodes} episodes; walls "
+            "break mirrors"
+        )
     elif not found.symmetries:
         yield (
             f"no mirrors yet: {FEWEST} episodes that visit each position more than once are needed, and at most "

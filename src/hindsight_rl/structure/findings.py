@@ -17,6 +17,7 @@ from .parts import POSITION_SIZES, Parts
 from .random_actions import SMALL_FRACTION, ActionRange, Inertia
 from .steps import BESIDE
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict, generators
+from .walls import are_walls
 from .workspace import Workspace
 
 MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plain rewards, a hand with 60 from graded ones
@@ -36,6 +37,7 @@ class Structure:
         that see only the gaps between them; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
+    stopped: number of episodes in which something stops a body inside the range of positions, and of all.
     has_choices: whether actions are Discrete, so that no symmetries are sought.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
@@ -64,11 +66,17 @@ class Structure:
     sequence: ObjectSequence | None = None
     guesses: tuple[tuple[int, ...], ...] = ()
     has_choices: bool = False
+    stopped: tuple[int, int] = (0, 0)
 
     @cached_property
     def contact(self) -> Contact | None:
         """The contact of the tool with all objects."""
         return self.sequence.joint if self.sequence else None
+
+    @property
+    def has_walls(self) -> bool:
+        """Whether there are walls between the positions of a body. They break mirrors, which single steps seldom show."""
+        return not self.parts.has_object and are_walls(*self.stopped)
 
     @property
     def is_uncertain(self) -> bool:

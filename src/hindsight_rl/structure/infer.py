@@ -35,6 +35,7 @@ from .success import count_tolerance_levels, errors_add_up, find_success_distanc
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import guess_tools
 from .tool_units import find_tool_units
+from .walls import count_stopped
 from .workspace import Workspace, find_reach, find_workspace, whole_episodes
 
 
@@ -98,7 +99,6 @@ def infer_structure(
     view, sequence, guesses = _look_for_contact(view, as_seen, everything, parts, copies)
     units, steps = view.units, view.steps
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden, bool(spec.action.n_values))
-    has_mirrors = not (parts.has_object or decided.has_choices) and copies.is_complete
     found = Structure(
         units=units,
         parts=parts,
@@ -114,8 +114,10 @@ def infer_structure(
         time_limit=spec.max_episode_steps,
         longest_episode=max(map(len, episodes)),
         tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
-        symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known) if has_mirrors else (),
+        stopped=count_stopped(steps),
     )
+    if not (parts.has_object or decided.has_choices or found.has_walls) and copies.is_complete:
+        return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known))
     if sequence is None or not probing:
         return found
     return _with_probing(found, sequence, [*episodes, *later], probing, noise, compute_reward, decided)

@@ -177,10 +177,12 @@ def _rank_tools(
 
     While the object rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these
     steps. If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most
-    (m e)^-n; by chance it is 1.
+    (m e)^-n; by chance it is 1. The tool is near before the step, too: what is painted appears where the brush is.
     """
-    seen = steps.next_observation[:, list(positions), None]
-    gap = np.square(seen - steps.next_achieved_goal[:, None])  # (N, positions, size)
+    at = list(positions)
+    before = steps.observation[:, at, None] - steps.achieved_goal[:, None]  # (N, positions, size)
+    after = steps.next_observation[:, at, None] - steps.next_achieved_goal[:, None]
+    gap = np.maximum(np.square(before), np.square(after))
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), ROUNDED**2), axis=0).T
     at_rest = np.flatnonzero(is_at_rest(steps))
     ranked, apart = [], [{positions.index(c) for c in pair if c in positions} for pair in gap_pairs]

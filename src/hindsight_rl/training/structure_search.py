@@ -246,7 +246,7 @@ class StructureSearch:
             if found.sequence is not None and may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
                 return
-            if found.symmetries:
+            if found.symmetries or found.has_walls:
                 self._take_symmetries(found)
         self._adopt(run, self.state.found)
         if may_be_stuck and run.settings == before and has_failed and may_be_replaced(run):

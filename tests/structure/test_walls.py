@@ -1,0 +1,49 @@
+"""Whether something stops a body between other positions."""
+
+import numpy as np
+import pytest
+
+from hindsight_rl.records import Episode
+from hindsight_rl.structure.steps import Steps
+from hindsight_rl.structure.walls import are_walls, count_stopped
+
+
+def steps_of(world, n_episodes=30):
+    """Episodes of 40 steps in which actions, each repeated for four steps, move a body in a square from -1 to 1."""
+    rng, episodes = np.random.default_rng(0), []
+    for _ in range(n_episodes):
+        actions = np.repeat(rng.uniform(-1, 1, (10, 2)), 4, axis=0)
+        places, heading = [rng.uniform(-1, 1, 2)], 0.0
+        for action in actions:
+            heading += action[1]
+            places.append(np.clip(world(places[-1], action, heading), -1, 1))
+        seen, goals = np.array(places), np.tile(rng.uniform(-1, 1, 2), (41, 1))
+        episodes.append(Episode(seen, seen, goals, actions, np.full(40, -1.0)))
+    return Steps.from_episodes(episodes)
+
+
+def free(place, action, heading):
+    return place + 0.2 * action
+
+
+def between_rooms(place, action, heading):
+    """A wall along x = 0 has a door from y = 0.5 to 1."""
+    then = free(place, action, heading)
+    return np.array([place[0], then[1]]) if place[0] * then[0] < 0 and then[1] < 0.5 else then
+
+
+def turning(place, action, heading):
+    """A car: actions are its speed and how it turns."""
+    return place + 0.2 * action[0] * np.array([np.cos(heading), np.sin(heading)])
+
+
+@pytest.mark.parametrize(("world", "has_walls"), [(free, False), (between_rooms, True), (turning, False)])
+def test_walls_inside_stop_a_body_and_those_around_the_task_do_not_count(world, has_walls):
+    n_stopped, n_episodes = count_stopped(steps_of(world))
+    assert n_episodes == 30
+    assert (n_stopped > 0) == has_walls
+    assert are_walls(n_stopped, n_episodes) == has_walls
+
+
+def test_a_body_that_rests_is_not_stopped():
+    assert count_stopped(steps_of(lambda place, action, heading: place)) == (0, 30)
