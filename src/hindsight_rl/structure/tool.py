@@ -221,6 +221,6 @@ def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, st
 
 
 def _are_alike(steps: Steps, one: Sequence[int], other: Sequence[int]) -> bool:
-    """Return whether the columns of two choices hardly differ, but for constants."""
+    """Return whether the columns of two choices hardly differ, but for signs and constants."""
     seen, then = (with_unit_norm(steps.observation[:, list(columns)]) for columns in (one, other))
-    return bool(((seen * then).sum(0) > ALIKE).all())
+    return bool((np.abs((seen * then).sum(0)) > ALIKE).all())
