@@ -78,6 +78,18 @@ def test_one_scale_of_all_dimensions_is_that_of_other_positions_too():
     assert find_units(dataclasses.replace(steps, **goals)).is_known.tolist() == [True] * 4 + [False]
 
 
+def test_a_position_in_the_units_of_the_goal_shows_those_of_the_tool_beside_a_valve_in_percent():
+    """Columns: the tool, the crate, and a valve in parts of 1. The goal: the valve in percent, and the crate."""
+    tool, crate, valve = np.split(np.random.default_rng(0).uniform(-1, 1, (41, 5)), (2, 4), axis=1)
+    seen, goal = np.hstack([tool, crate, valve]), np.hstack([100 * valve, crate])
+    steps = Steps(seen[:-1], np.zeros((40, 1)), seen[1:], goal[:-1], goal[1:], goal[:-1], np.repeat(np.arange(4), 10))
+    units = find_units(steps)
+    assert units.is_known.all()
+    assert units.factor.tolist() == pytest.approx([1, 1, 1, 1, 100])
+    one_copy = dataclasses.replace(steps, achieved_goal=goal[:-1, :2], next_achieved_goal=goal[1:, :2])
+    assert find_units(dataclasses.replace(one_copy, desired_goal=goal[:-1, :2])).is_known.tolist() == [0, 0, 1, 0, 1]
+
+
 def test_neighbouring_constants_that_equal_a_goal_which_nothing_moved_are_its_copies():
     """Columns: the tool, a constant that equals one dimension of the goal, and two that equal both."""
     tool = np.linspace(0, 1, 21)

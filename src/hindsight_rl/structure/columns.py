@@ -252,8 +252,8 @@ class Units:
 def find_units(steps: Steps) -> Units:
     """Find the units of columns.
 
-    If columns equal the achieved goal, all columns are taken to have its units. If columns are exact linear functions of it
-    instead, the units are known of these, and of pairs of columns whose weighted sum is exactly a dimension of the
+    If columns equal two dimensions of the achieved goal or more, all columns are taken to have its units, but for those that
+    are exact linear functions of other dimensions. If all are such functions, the units are known of these, and of pairs of columns whose weighted sum is exactly a dimension of the
     goal: the position of a tool, and the gap between tool and object. If these functions are the same for all dimensions,
     as where positions are divided by the size of a room, other columns whose values may be positions of the goal then are
     taken to have the same units. Dimensions in which all achieved and desired goals are the same do not matter.
@@ -277,6 +277,9 @@ def find_units(steps: Steps) -> Units:
         scales.append((factor, offset))
         for pair, weights in _linear_pairs(values, seen, np.setdiff1d(live, list(linear))):
             _set_pair(units, steps, k, pair, weights)
+    if sum(copy is not None for copy in copies) > 1:  # they equal a position, and others are shown in other units
+        units.is_known[live] = True
+        return units
     factors, offsets = np.reshape(scales, (-1, 2)).T
     rounding = FLOAT32_ROUNDING * np.abs(achieved).max()
     if len(scales) > 1 and np.allclose(factors, factors[0], atol=0) and np.allclose(offsets, offsets[0], atol=rounding):
