@@ -252,11 +252,12 @@ class Units:
 def find_units(steps: Steps) -> Units:
     """Find the units of columns.
 
-    If columns equal two dimensions of the achieved goal or more, all columns are taken to have its units, but for those that
-    are exact linear functions of other dimensions. If all are such functions, the units are known of these, and of pairs of columns whose weighted sum is exactly a dimension of the
-    goal: the position of a tool, and the gap between tool and object. If these functions are the same for all dimensions,
-    as where positions are divided by the size of a room, other columns whose values may be positions of the goal then are
-    taken to have the same units. Dimensions in which all achieved and desired goals are the same do not matter.
+    If columns equal two dimensions of the achieved goal or more, all columns are taken to have its units, but for those
+    that are exact linear functions of other dimensions. If all are such functions, the units are known of these, and of
+    pairs of columns whose weighted sum is exactly a dimension of the goal: the position of a tool, and the gap between tool
+    and object. If these functions are the same for all dimensions, as where positions are divided by the size of a room,
+    other columns whose values may be positions of the goal then are taken to have the same units. Dimensions in which all
+    achieved and desired goals are the same do not matter.
     """
     same, copies = Units.same(steps.n_columns), find_goal_copies(steps, 0.0).columns
     if None not in copies:
