@@ -1,5 +1,7 @@
 """Whether something stops a body between other positions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -39,11 +41,21 @@ def turning(place, action, heading):
 
 @pytest.mark.parametrize(("world", "has_walls"), [(free, False), (between_rooms, True), (turning, False)])
 def test_walls_inside_stop_a_body_and_those_around_the_task_do_not_count(world, has_walls):
-    n_stopped, n_episodes = count_stopped(steps_of(world))
+    steps = steps_of(world)
+    n_stopped, n_episodes = count_stopped(steps, steps)
     assert n_episodes == 30
     assert (n_stopped > 0) == has_walls
     assert are_walls(n_stopped, n_episodes) == has_walls
 
 
+def test_a_policy_that_presses_against_walls_does_not_hide_them():
+    pressing = steps_of(lambda place, action, heading: between_rooms(place, np.array([-np.sign(place[0]), 0]), heading))
+    pressing = replace(pressing, action=np.sign(-pressing.achieved_goal) * (1, 0))
+    n_stopped, n_episodes = count_stopped(pressing, steps_of(between_rooms))
+    assert are_walls(n_stopped, n_episodes)
+    assert count_stopped(pressing, pressing)[0] == 0
+
+
 def test_a_body_that_rests_is_not_stopped():
-    assert count_stopped(steps_of(lambda place, action, heading: place)) == (0, 30)
+    steps = steps_of(lambda place, action, heading: place)
+    assert count_stopped(steps, steps) == (0, 30)

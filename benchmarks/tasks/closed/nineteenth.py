@@ -1,4 +1,4 @@
-"""A pawn, a suitcase, tweezers, coats on a rail, blimps, a cue, a drone, a drawbridge, a telescope and a submarine."""
+"""A suitcase, tweezers, coats on a rail, blimps, a cue, a drawbridge, a telescope and a submarine."""
 
 from __future__ import annotations
 
@@ -8,49 +8,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, Seen, SizedTask, clipped, push_out, toward_push, unit, wrapped
+from ..open.base import Array, Seen, SizedTask, clipped, push_out, unit, wrapped
 from ..task import Observation, Task
-
-
-class PawnSlide(SizedTask):
-    """A stylus on a gantry slides a pawn over a chessboard. Squares are 50 mm wide.
-
-    The pawn is given in squares, the stylus in millimetres. A stylus that is higher than the pawn passes over it.
-    """
-
-    numbers, thing, near = (10, 2, 3), "pawn", 0.5
-    square, tall, radius, fastest = 50.0, 45.0, 28.0, np.array([28.0, 28.0, 20.0])
-
-    def begin(self) -> None:
-        self.pawn, self.tip, self.speed = self.place(1.5, 6.5), self.place([0, 0, 5], [400, 400, 60], 3), np.zeros(3)
-        while np.linalg.norm(self.tip[:2] - self.square * self.pawn) < 45:
-            self.tip[:2] = self.place(0, 400)
-        self.goal, self.room = self.pawn, self.np_random.uniform(18, 26)
-        while np.linalg.norm(self.goal - self.pawn) < 1.2:
-            self.goal = self.place(0.8, 7.2)
-
-    def move(self, action: Array) -> None:
-        before, pawn = self.tip, self.square * self.pawn
-        self.speed = 0.3 * self.speed + 0.7 * self.fastest * action
-        for part in (0.5, 1.0):
-            self.tip = np.clip(before + part * self.speed, [0, 0, 2], [400, 400, 80])
-            if self.tip[2] < self.tall:
-                pawn = pawn + push_out(pawn, self.tip[:2], self.radius)
-        self.speed, self.pawn = self.tip - before, np.clip(pawn / self.square, 0.5, 7.5)
-
-    def observe(self) -> Array:
-        room = self.room + self.np_random.normal(0, 0.2)
-        return np.array([*self.pawn, self.tip[2], *self.tip[:2], *self.speed, self.tip[2] < self.tall, room])
-
-
-def slide_pawn() -> Any:
-    def act(observation: Observation) -> Array:
-        seen, size = observation["observation"], PawnSlide.square
-        way = toward_push(seen[3:5], size * seen[:2], size * observation["desired_goal"], PawnSlide.radius, 20.0)
-        wanted = way / max(1.0, float(np.linalg.norm(way)) / 24)
-        return clipped(*((wanted - 0.3 * seen[5:7]) / (0.7 * 28)), (20 - seen[2]) / 20)
-
-    return act
 
 
 class SuitcaseTow(SizedTask):
@@ -354,59 +313,6 @@ def strike() -> Any:
     return act
 
 
-class WindowDrone(SizedTask):
-    """A drone flies through windows in two walls of a hall of 10 by 6 by 4 metres. The actions are wished speeds.
-
-    The windows are on opposite sides, one low and one high. The drone sees how far the next wall along x is on either side.
-    """
-
-    numbers, thing, near = (10, 3, 3), "at", 0.4
-    size, walls, half, fastest = np.array([10.0, 6.0, 4.0]), (3.4, 6.6), 0.8, 0.5
-    windows = ((1.4, 1.1), (4.4, 2.7))  # their centres along y and z
-
-    def begin(self) -> None:
-        self.at, self.speed, self.volts = self.place(0.4, self.size - 0.4, 3), np.zeros(3), self.np_random.uniform(11, 12.6)
-        self.goal = self.at
-        while np.linalg.norm(self.goal - self.at) < 1.5 or np.abs(np.subtract(self.walls, self.goal[0])).min() < 0.3:
-            self.goal = self.place(0.4, self.size - 0.4, 3)
-
-    def move(self, action: Array) -> None:
-        self.speed = 0.5 * self.speed + 0.5 * self.fastest * action
-        before, self.volts = self.at, self.volts - 0.01
-        to = np.clip(before + self.speed, 0.1, self.size - 0.1)
-        for wall, (y, z) in zip(self.walls, self.windows, strict=True):
-            is_open = max(abs(to[1] - y), abs(to[2] - z)) < self.half
-            if (before[0] < wall) != (to[0] < wall) and not is_open:
-                to[0] = before[0]
-        self.at, self.speed = to, to - before
-
-    def observe(self) -> Array:
-        ends = np.array([0, *self.walls, self.size[0]])
-        room = int(np.searchsorted(ends[1:-1], self.at[0], side="right"))
-        ranges = np.array([self.at[0] - ends[room], ends[room + 1] - self.at[0]]) + self.np_random.normal(0, 0.02, 2)
-        (x, y, z), noisy = self.at, self.volts + self.np_random.normal(0, 0.05)
-        return np.array([z, x, y, *self.speed, *ranges, room, noisy])
-
-
-def fly_through() -> Any:
-    task = WindowDrone
-
-    def act(observation: Observation) -> Array:
-        at, to, speed = observation["achieved_goal"], observation["desired_goal"], observation["observation"][3:6]
-        here, there = (int(np.searchsorted(task.walls, place[0], side="right")) for place in (at, to))
-        if here != there:
-            step = 1 if there > here else -1
-            number = here if step > 0 else here - 1
-            window = np.array([task.walls[number], *task.windows[number]])
-            off = float(np.abs(at[1:] - window[1:]).max())
-            to = window + np.array([0.6 * step if off < 0.5 else -0.4 * step, 0, 0])
-        way = to - at
-        wanted = 0.6 * way / max(1.0, 0.6 * float(np.abs(way).max()) / 0.5)
-        return clipped(*((wanted - 0.5 * speed) / 0.25))
-
-    return act
-
-
 class DrawbridgeBoat(SizedTask):
     """A boat on a canal, 100 by 160 metres, calls at a buoy before a drawbridge, passes it in time, and goes to a berth.
 
@@ -586,13 +492,11 @@ def survey() -> Any:
 
 
 TASKS: tuple[Task, ...] = (
-    Task("PawnSlide-v0", "push", "closed", PawnSlide, 50, slide_pawn),
     Task("SuitcaseTow-v0", "pull", "closed", SuitcaseTow, 50, tow),
     Task("TweezerSeed-v0", "grasp", "closed", TweezerSeed, 40, pick_seed),
     Task("CoatRail-v0", "several-objects", "closed", CoatRail, 50, hang),
     Task("ThreeBlimps-v0", "several-bodies", "closed", ThreeBlimps, 50, fly_blimps),
     Task("SnookerCue-v0", "hit", "closed", SnookerCue, 60, strike),
-    Task("WindowDrone-v0", "obstacles", "closed", WindowDrone, 60, fly_through),
     Task("DrawbridgeBoat-v0", "later", "closed", DrawbridgeBoat, 60, steer_boat),
     Task("TelescopeMount-v0", "angles", "closed", TelescopeMount, 30, point),
     Task("SurveySub-v0", "units", "closed", SurveySub, 50, survey),

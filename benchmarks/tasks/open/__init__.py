@@ -23,6 +23,7 @@ from . import (
     puzzles,
     rolling,
     several,
+    trades,
     variants,
     walls,
     workplaces,
@@ -49,6 +50,7 @@ _PHYSICS = (
     picking,
     passages,
     workplaces,
+    trades,
     variants,
 )
 _PUZZLES = (grids, puzzles, aisles)

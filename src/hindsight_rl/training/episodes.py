@@ -76,7 +76,7 @@ class RolloutSchedule:
             episode_steps=rollout.training_episode_steps,
         )
         if search is not None:
-            exploration = search.state.searching(exploration, episode, any(self._run.success.successes))
+            exploration = search.state.searching(exploration, episode, self._run.success)
         if is_random or not agent.policy_spec.subgoals:
             return exploration
         guided_episodes = rollout.guided_episodes * (1.0 - self._run.success.recent_rate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ from ..records import Episode, Finding, read_record
 from ..records.exploration import Exploration, Probing
 from ..structure import Endings
 from ..structure.random_actions import SMALL_FRACTION
-from ..structure.steps import HELD_OUT
+from ..structure.steps import HELD_OUT, MOSTLY
 from .resolve import Found
 from .unguided_success import PathTrial, UnguidedSuccess
 
@@ -34,7 +34,7 @@ RANDOM_EPISODE_STEPS = 500
 # Steps after which an episode ends that waits for a contact or seeks one. Only the first contact of an episode counts, so
 # long episodes show few.
 SEEKING_EPISODE_STEPS = 100
-GUESS_EVERY = 4  # episodes: one of them steers what may be the tool
+GUESS_EVERY = 4  # episodes: one of them steers the tool, or what may be the tool
 # Options that say where the run gets its episodes and puts its files. No search finds them:
 FIXED = frozenset(
     name
@@ -187,7 +187,7 @@ class SearchState:
     seek_until: environment steps after which the search for the first contacts, and then probing, ends at the latest.
     has_contact: whether the probing episodes show what touches the object.
     endings: how the episodes so far ended.
-    guesses: plans that steer a possible tool to the object, while no contact was seen.
+    probing: the plan that steers the tool to the object. guesses: those for possible tools, while no contact was seen.
     trial: whether planned paths help an agent that mostly fails without them; None: it was not tried.
     found: the options that follow from all episodes so far.
     missing: what the last inference did not find, and why, in sentences. findings: what it found, with figures.
@@ -269,17 +269,28 @@ class SearchState:
         """The trial of planned paths, as long as it is not decided."""
         return None if self.trial is None or self.trial.is_over else self.trial
 
-    def searching(self, exploration: Exploration, episode: int, has_succeeded: bool) -> Exploration:
-        """Return the exploration of an episode of an agent that learns. has_succeeded: whether the agent did lately."""
+    def searching(self, exploration: Exploration, episode: int, success: UnguidedSuccess) -> Exploration:
+        """Return the exploration of an episode of an agent that learns.
+
+        Some episodes steer the tool to the object until most others succeed: a policy that only pushes an object seldom
+        finds out that it can be grasped. Guesses of the tool are tried until there is a success.
+        """
         if self.open_trial is not None:
             return self.open_trial.exploration(exploration, episode)
-        return exploration if has_succeeded else self.with_guess(exploration, episode)
+        if self.probing is not None and success.recent_rate < MOSTLY:
+            return _with_plan(exploration, episode, (self.probing,))
+        return exploration if any(success.successes) else self.with_guess(exploration, episode)
 
     def with_guess(self, exploration: Exploration, episode: int) -> Exploration:
         """Return the exploration of an episode: some steer what may be the tool to the object, while there are guesses."""
-        if not self.guesses or episode % GUESS_EVERY != 1:
-            return exploration
-        return replace(exploration, probing=self.guesses[episode // GUESS_EVERY % len(self.guesses)])
+        return _with_plan(exploration, episode, self.guesses)
+
+
+def _with_plan(exploration: Exploration, episode: int, plans: Sequence[Probing]) -> Exploration:
+    """Return the exploration with one of the plans after another, in every GUESS_EVERY-th episode."""
+    if not plans or episode % GUESS_EVERY != 1:
+        return exploration
+    return replace(exploration, probing=plans[episode // GUESS_EVERY % len(plans)])
 
 
 def _tuples(value: Any) -> Any:

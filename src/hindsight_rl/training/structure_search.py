@@ -218,7 +218,8 @@ class StructureSearch:
 
     def _learn(self, run: RunState, found: Structure) -> None:
         """Begin to learn with what was found. If a later look found no contact, keep what was found before."""
-        self.state.phase, self.state.probing, self.state.guesses = "learning", None, plan_guesses(found)
+        self.state.probing = None if found.sequence is None else plan_probing(found, found.sequence)
+        self.state.phase, self.state.guesses = "learning", plan_guesses(found)
         self.state.next_at = _next_look(run.counts.env_steps, bool(self.state.guesses))
         if found.contact is not None or not self.state.found.structure:
             self._take(run, found)
