@@ -720,7 +720,7 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
     monkeypatch.setattr(search, "state", replace(search.state, found=before))
     for name in ("explain_missing", "explain_findings"):
         monkeypatch.setattr(structure_search, name, lambda found: [])
-    search._take_symmetries(sliding(found))
+    search.state.take_symmetries(sliding(found))
     assert search.state.found.value("noise") == 0.2
     assert search.state.found.value("symmetries") == used
 

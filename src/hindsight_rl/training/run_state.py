@@ -13,7 +13,7 @@ from ..options.settings import DemonstrationOptions, EnvironmentOptions, FileOpt
 from ..recipes.presets import load_preset
 from ..records import Episode, Finding, read_record
 from ..records.exploration import Exploration, Probing
-from ..structure import Endings
+from ..structure import Endings, Structure, explain_findings, explain_missing
 from ..structure.random_actions import SMALL_FRACTION
 from ..structure.steps import HELD_OUT, MOSTLY
 from .resolve import Found
@@ -263,6 +263,13 @@ class SearchState:
         if exploration.probing:  # the others stay random: they say how the world moves by itself
             return exploration
         return replace(exploration, random_action_repeat=SHORT_REPEAT) if episode % 2 else exploration
+
+    def take_symmetries(self, found: Structure) -> None:
+        """Use the symmetries that hold now, and drop all others: a wall that breaks a mirror may be found late."""
+        others = [finding for finding in self.findings if finding.kind != "symmetry"]
+        new = [finding for finding in explain_findings(found) if finding.kind == "symmetry"]
+        self.missing, self.findings = tuple(explain_missing(found)), (*others, *new)
+        self.found = self.found.with_option("symmetries", found.choices())
 
     @property
     def open_trial(self) -> PathTrial | None:

@@ -248,7 +248,7 @@ class StructureSearch:
                 self._probe(run, episodes, found, found.sequence)
                 return
             if found.symmetries or found.has_walls:
-                self._take_symmetries(found)
+                self.state.take_symmetries(found)
         self._adopt(run, self.state.found)
         if may_be_stuck and run.settings == before and has_failed and may_be_replaced(run):
             self._replace_agent(run, before)
@@ -271,14 +271,7 @@ class StructureSearch:
         if may_replace and (is_subgoal_new or has_more_symmetries or set(found.hidden) != set(hidden)):
             self._take(run, found)
         elif not may_replace and has_more_symmetries:
-            self._take_symmetries(found)
-
-    def _take_symmetries(self, found: Structure) -> None:
-        """Use the symmetries that hold now, and drop all others: a wall that breaks a mirror may be found late."""
-        others = [finding for finding in self.state.findings if finding.kind != "symmetry"]
-        new = [finding for finding in explain_findings(found) if finding.kind == "symmetry"]
-        self.state.missing, self.state.findings = tuple(explain_missing(found)), (*others, *new)
-        self.state.found = self.state.found.with_option("symmetries", found.choices())
+            self.state.take_symmetries(found)
 
     def _take(self, run: RunState, found: Structure) -> None:
         wanted = replace(self.state.found, structure=all_choices(found))
