@@ -24,7 +24,7 @@ from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
 from hindsight_rl.task_structure.affine import AffineColumns
 from hindsight_rl.task_structure.symmetries import Symmetry
 from hindsight_rl.task_structure.waypoints import GOAL
-from hindsight_rl.training import structure_search
+from hindsight_rl.training import run_state, structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 from hindsight_rl.training.events import JobFinished
 from hindsight_rl.training.resolve import Found
@@ -719,7 +719,7 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
     before = found_by_steps(noise=0.2, **({"symmetries": known} if known else {}))
     monkeypatch.setattr(search, "state", replace(search.state, found=before))
     for name in ("explain_missing", "explain_findings"):
-        monkeypatch.setattr(structure_search, name, lambda found: [])
+        monkeypatch.setattr(run_state, name, lambda found: [])
     search.state.take_symmetries(sliding(found))
     assert search.state.found.value("noise") == 0.2
     assert search.state.found.value("symmetries") == used

@@ -54,9 +54,9 @@ def find_tool_units(steps: Steps, parts: Parts, controlled: ControlledColumns, u
 
 def _clearly_alike(tool: Array, place: Array) -> dict[int, int]:
     """Return for dimensions of `place` (N, k) which column of `tool` (N, m) is clearly a linear function of each."""
-    alike = np.abs(correlations(tool, place.T)).clip(max=1 - np.finfo(float).eps)  # (m, k)
-    normal = np.arctanh(alike) * np.sqrt(len(tool) - 3)  # Fisher 1921
-    is_clear = normal > NormalDist().inv_cdf(1 - ERROR_RATE / 2 / alike.size)
+    alike = np.abs(correlations(tool, place.T))  # (m, k)
+    statistic = alike * np.sqrt((len(tool) - 2) / np.maximum(1 - np.square(alike), TINY))  # Student's
+    is_clear = statistic > NormalDist().inv_cdf(1 - ERROR_RATE / 2 / alike.size)
     shown = np.where(is_clear & (np.square(alike) > MOSTLY), alike, 0.0)
     return {int(k): int(shown[:, k].argmax()) for k in np.flatnonzero(shown.any(0))}
 
