@@ -11,7 +11,7 @@ from .columns import Units
 from .contact import find_onsets, is_moving
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import ERROR_RATE, FEWEST, LITTLE, MOSTLY, TINY, Steps, correlations
+from .steps import ALIKE, ERROR_RATE, FEWEST, LITTLE, MOSTLY, TINY, Steps, correlations
 from .tool import positions_among
 
 
@@ -21,7 +21,7 @@ def find_tool_units(steps: Steps, parts: Parts, controlled: ControlledColumns, u
     When an object begins to move, the tool is beside it. If the columns of the tool have other units than the goal, they
     then are linear functions of the position of the object and of the direction in which it moves: a tool is behind what it
     pushes. Of each dimension of the position it is the column with the highest correlation, if that is significant and
-    explains most of the column.
+    both explain nearly all of the column: the angle of a joint is no such function.
 
     Objects may all lie at one height. There it is the column that then varies least, and the factor is that of the others.
 
@@ -37,7 +37,9 @@ def find_tool_units(steps: Steps, parts: Parts, controlled: ControlledColumns, u
     found = _clearly_alike(tool, place)
     moved = of_objects.displacement[onsets]
     direction = moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    terms = {k: _fit(tool[:, at], place[:, k], direction[:, k]) for k, at in found.items()}
+    fits = {k: _fit(tool[:, at], place[:, k], direction[:, k]) for k, at in found.items()}
+    terms = {k: (factor, offset) for k, (factor, offset, explained) in fits.items() if explained > ALIKE}
+    found = {k: found[k] for k in terms}
     if found:
         usual = float(np.median([abs(factor) for factor, _ in terms.values()]))
         spread = tool.std(0) / np.maximum(of_objects.observation[:, columns].std(0), TINY)
@@ -61,14 +63,16 @@ def _clearly_alike(tool: Array, place: Array) -> dict[int, int]:
     return {int(k): int(shown[:, k].argmax()) for k in np.flatnonzero(shown.any(0))}
 
 
-def _fit(tool: Array, place: Array, direction: Array) -> tuple[float, float]:
+def _fit(tool: Array, place: Array, direction: Array) -> tuple[float, float, float]:
     """Return factor and offset of a column of the tool, (N,), with which it is a position, in the units of `place`.
 
-    It is the tool that is explained by the position of the object, as the distance is no error of this position.
+    The third number says how much of the column is explained. It is the tool that is explained by the position of the
+    object, as the distance is no error of this position.
     """
     design = np.column_stack([place, direction, np.ones(len(place))])
-    slope, _, constant = np.linalg.lstsq(design, tool, rcond=None)[0]
-    return float(1 / slope), float(-constant / slope)
+    weights = np.linalg.lstsq(design, tool, rcond=None)[0]
+    slope, _, constant = weights
+    return float(1 / slope), float(-constant / slope), float(1 - (tool - design @ weights).var() / tool.var())
 
 
 def _sign(steps: Steps, dimension: int, column: int) -> float:
