@@ -35,12 +35,14 @@ def _inputs(steps: Steps) -> Array:
 def _explain(steps: Steps) -> Array | None:
     """Return the weights (inputs, g) that explain the half of the displacements that fits best; None if they do not."""
     inputs, displacement = _inputs(steps), steps.displacement
-    fits, least, before = np.ones(len(steps), np.bool_), np.inf, np.nan
-    while not least >= before:  # Rousseeuw and Van Driessen 1999
+    fits, least = np.ones(len(steps), np.bool_), np.inf
+    while True:  # Rousseeuw and Van Driessen 1999
         weights = np.linalg.lstsq(inputs[fits], displacement[fits], rcond=None)[0]
         error = np.linalg.norm(displacement - inputs @ weights, axis=1)
-        least, before = float(np.median(error)), least
-        fits = error <= least
+        median = float(np.median(error))
+        if not median < least:
+            break
+        fits, least = error <= median, median
     is_explained = least <= EXCEPTIONS * np.median(np.linalg.norm(displacement, axis=1))
     return weights if is_explained else None
 
