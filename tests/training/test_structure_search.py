@@ -98,7 +98,7 @@ def test_two_objects_have_a_chain():
         assert [text.split()[-3:] for text in texts] == about
         assert model.settings.agent_options.discount == 0.938  # 16 steps: 0.4 of 40
         assert len(model.trainer.search.state.found.value("subgoals")) == 2
-        assert model.trainer.search.state.probing is None  # what it planned is not kept
+        assert len(model.trainer.search.state.probing.objects) == 2  # some episodes go on with it
         assert model.trainer.success.recent_rate < LITTLE
         assert model.trainer.counts.catch_up_updates == 0  # two objects are not placed so early
         batch = model.trainer.buffer.sample(64)
