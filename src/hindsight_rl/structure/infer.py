@@ -114,7 +114,7 @@ def infer_structure(
         time_limit=spec.max_episode_steps,
         longest_episode=max(map(len, episodes)),
         tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
-        stopped=count_stopped(steps, view.random_steps),
+        stopped=(0, 0) if parts.has_object else count_stopped(steps, view.random_steps),
     )
     if not (parts.has_object or decided.has_choices or found.has_walls) and copies.is_complete:
         return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known))
