@@ -233,16 +233,13 @@ class Units:
     def evidence(self) -> str:
         """Return the evidence in one sentence; nothing if all columns have the units of the goal."""
         exact = np.setdiff1d(np.flatnonzero(self.is_known), self.by_contact).tolist()
-        text = (
-            ""
-            if self.is_known.all()
-            else f"; {self._in_units(exact)} have the units of the goal, by exact linear relations"
-        )
-        if not self.by_contact:
-            return text
-        return (
-            f"{text}; {self._in_units(self.by_contact)} have them about, as they are near the object when it begins to move"
-        )
+        text = ""
+        if not self.is_known.all():
+            text += f"; {self._in_units(exact)} have the units of the goal, by exact linear relations"
+        if self.by_contact:
+            near = "as they are near the object when it begins to move"
+            text += f"; {self._in_units(self.by_contact)} have the units of the goal about, {near}"
+        return text
 
     def _in_units(self, columns: Sequence[int]) -> str:
         factor, offset = (each.round(DIGITS).tolist() for each in (self.factor, self.offset))

@@ -25,8 +25,8 @@ class Contact:
     object_columns: the columns that are copies of the achieved goal, the position of the object.
     n_onsets: number of episodes in which the object moved from rest.
     distances: between tool and object at these onsets, the 10, 50 and 90 % quantiles.
-    in_reach: fraction of the desired goals in the range of positions where the tool was, widened by the 90 % quantile of
-        the distances: a tool that touches objects from above is never as low as they are.
+    in_reach: fraction of the desired goals in the range of positions where the tool was, widened by the median distance:
+        a tool that touches objects from above is never as low as they are.
     """
 
     tool: tuple[int, ...]
@@ -74,7 +74,7 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     distances = np.quantile(np.linalg.norm(gap, axis=1), [EXCEPTIONS, MOSTLY, 1 - EXCEPTIONS])
     usual_step = np.median(np.linalg.norm(steps.change[:, tool], axis=1))
     low, middle, high = np.maximum(distances, max(usual_step, HARDLY * steps.goal_std)).tolist()
-    lowest, highest = tool_range(steps, tool, high)
+    lowest, highest = tool_range(steps, tool, middle)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= lowest) & (goals <= highest)).all(1).mean()
     return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach))

@@ -76,7 +76,7 @@ class Structure:
     @property
     def has_walls(self) -> bool:
         """Whether there are walls between the positions of a body. They break mirrors, which single steps seldom show."""
-        return not self.parts.has_object and are_walls(*self.stopped)
+        return are_walls(*self.stopped)
 
     @property
     def is_uncertain(self) -> bool:

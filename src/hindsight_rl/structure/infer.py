@@ -120,7 +120,7 @@ def infer_structure(
         return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known))
     if sequence is None or not probing:
         return found
-    return _with_probing(found, sequence, [*episodes, *later], probing, noise, compute_reward, decided)
+    return _with_probing(found, sequence, [*episodes, *later], probing, everything, compute_reward, decided)
 
 
 def _broken(episodes: Sequence[Episode], spec: GoalSpec) -> float:
@@ -151,15 +151,15 @@ def _with_probing(
     sequence: ObjectSequence,
     episodes: Sequence[Episode],
     probing: Sequence[Episode],
-    noise: Array | None,
+    as_seen: Steps,
     compute_reward: RewardOf | None,
     decided: _Decided,
 ) -> Structure:
-    """Return the structure with what episodes that seek contact show besides."""
-    steps, objects = Steps.from_episodes(probing, noise), sequence.dimensions
+    """Return the structure with what episodes that seek contact show besides. as_seen: the steps of all episodes."""
+    noise, objects = as_seen.noise, sequence.dimensions
+    steps, everything = Steps.from_episodes(probing, noise), found.units.apply(as_seen)
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
-    everything = found.units.apply(Steps.from_episodes([*episodes, *probing], noise))
     if found.probes[0] < MOSTLY * len(probing):  # the tool must also be turned or closed, or it is another one
         again = find_sequence(everything, found.parts, found.copies, found.controlled, found.units)
         if again is None or again.joint.axes != sequence.joint.axes:
