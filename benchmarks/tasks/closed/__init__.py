@@ -20,6 +20,8 @@ from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
+from .twentyfirst import TASKS as TWENTYFIRST
+from .twentysecond import TASKS as TWENTYSECOND
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
@@ -44,4 +46,6 @@ TASKS: tuple[Task, ...] = (
     *EIGHTEENTH,
     *NINETEENTH,
     *TWENTIETH,
+    *TWENTYFIRST,
+    *TWENTYSECOND,
 )
