@@ -1,5 +1,7 @@
 """What sets a goal, found by trying."""
 
+import warnings
+
 import gymnasium
 import numpy as np
 import pytest
@@ -118,6 +120,14 @@ class Counted(Line):
         return (achieved_goal == desired_goal) - 1.0
 
 
+class HasComplexNumbers(Line):
+    """It also holds complex numbers, as many as its goal has dimensions: they are no goal, and not cast to one."""
+
+    def reset(self, *, seed=None, options=None):
+        self.phases = np.exp(1j * np.arange(2.0))
+        return super().reset(seed=seed)
+
+
 class AsFloat(Line):
     """Its goal has one dimension, and is held as a number."""
 
@@ -161,6 +171,12 @@ def test_a_goal_is_set(env, name):
     assert np.array_equal(observation["desired_goal"], goal)
     env.action_space.seed(0)
     assert np.array_equal(env.step(env.action_space.sample())[0]["desired_goal"], goal)
+
+
+def test_complex_numbers_are_no_goal(recwarn):
+    warnings.simplefilter("always")
+    assert [each.name for each in find_goal_setters(HasComplexNumbers(), SEEDS)] == ["the attribute goal"]
+    assert not recwarn
 
 
 class Fixed(Line):

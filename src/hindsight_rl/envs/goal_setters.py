@@ -91,7 +91,7 @@ def _equals(value: Any, goal: Array) -> bool:
         value = np.reshape(value, goal.shape)
     with contextlib.suppress(Exception):  # not numbers
         is_long = goal.ndim and len(value) != len(goal)
-        return not is_long and np.array_equal(np.asarray(value).astype(dtype), goal.astype(dtype))
+        return not is_long and np.isrealobj(value) and np.array_equal(np.asarray(value).astype(dtype), goal.astype(dtype))
     return False
 
 
