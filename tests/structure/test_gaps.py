@@ -46,6 +46,21 @@ def test_beside_the_position_of_the_tool_gaps_say_nothing_new():
     assert infer_structure(play(Pusher(0), 40, repeated_random_actions(1)), SPEC).units.gaps == ()
 
 
+class EqualMasses(Pusher):
+    """A tool that meets the object stays behind by as much as the object moves."""
+
+    def step(self, action):
+        before = self.puck
+        super().step(action)
+        self.tool = self.tool - (self.puck - before)
+
+
+def test_what_a_tool_loses_in_a_collision_is_no_gap():
+    world = EqualMasses(0, scale=[1, 1, 1, 1, 0, 0, 0, 0, 0, 0])
+    found = infer_structure(play(world, 40, repeated_random_actions(1)), SPEC)
+    assert (found.units.gaps, found.contact.tool) == ((), (0, 1))
+
+
 class FarPusher(Pusher):
     """The object is farther away than random actions lead."""
 

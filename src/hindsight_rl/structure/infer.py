@@ -132,13 +132,20 @@ def _broken(episodes: Sequence[Episode], spec: GoalSpec) -> float:
 def _look_for_contact(
     view: _View, as_seen: tuple[Steps, Steps], everything: Steps, parts: Parts, copies: GoalCopies
 ) -> tuple[_View, ObjectSequence | None, tuple[tuple[int, ...], ...]]:
-    """Return what touches the objects, and without that columns that may be the tool; first the units in which they are."""
+    """Return what touches the objects, and without that columns that may be the tool; first the units in which they are.
+
+    What a collision takes from the speed of a tool looks like a gap. So a tool is looked for with gaps and without them: it
+    is the one that comes nearer to the object.
+    """
+    views = [view]
     if gaps := find_gaps(view.steps, parts, copies, view.controlled):
-        view = _View.of(replace(view.units, gaps=gaps), as_seen)
+        views = [_View.of(replace(view.units, gaps=gaps), as_seen), view]
+    view = views[0]
     if not parts.has_positions or not copies.is_complete:
         return view, None, ()
-    if sequence := find_sequence(view.steps, parts, copies, view.controlled, view.units):
-        return view, sequence, ()
+    found = [(each, find_sequence(each.steps, parts, copies, each.controlled, each.units)) for each in views]
+    if near := {sequence.joint.distances[1]: (each, sequence) for each, sequence in found if sequence is not None}:
+        return *near[min(near)], ()
     if units := find_tool_units(view.units.apply(everything), parts, view.controlled, view.units):
         in_units = _View.of(units, as_seen)
         if sequence := find_sequence(in_units.steps, parts, copies, in_units.controlled, units):
