@@ -64,11 +64,11 @@ def test_a_tool_is_certain_if_it_is_20_times_as_likely(ranked, expected):
     assert _certain(ranked, len(ranked), steps_of(columns, np.zeros((4, 1)), np.zeros((4, 1)), [0] * 4)) == expected
 
 
-def test_of_one_place_the_order_in_which_the_object_moves_with_the_tool_counts():
-    """By hand: the tool moves by (1, 0), and the object by (0.5, 0.1)."""
-    before, after, displacement = np.zeros((2, 3)), np.array([[0, 0, 0], [1.0, 0, 0]]), np.array([[0, 0], [0.5, 0.1]])
-    steps = replace(steps_of(after, displacement, displacement, [0, 0]), observation=before)
+def test_of_one_place_the_order_counts_in_which_the_object_moves_away_from_where_the_tool_was():
+    """By hand: the tool comes from (1, 2), and the object moves from (2, 2.2) to (2.4, 2.3)."""
+    seen, places = np.tile([1.0, 2.0, 0.0], (2, 1)), np.array([[2.0, 2.2], [2.4, 2.3]])
     ranked = [(3.0, (1, 0)), (2.0, (0, 1)), (1.0, (0, 2))]
+    steps = steps_of(seen, places, np.array([[0, 0], [0.4, 0.1]]), [0, 0])
     assert _in_one_order(steps, np.array([1]), ranked) == [(3.0, (0, 1)), (1.0, (0, 2))]
 
 

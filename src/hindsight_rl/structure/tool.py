@@ -198,8 +198,9 @@ def _rank_tools(
 def _in_one_order(
     steps: Steps, onsets: Array, ranked: Sequence[tuple[float, tuple[int, ...]]]
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """Return the choices in one order of the same columns: that in which the object begins to move as the tool does."""
-    along = {t: float((steps.change[onsets][:, list(t)] * steps.displacement[onsets]).sum()) for _, t in ranked}
+    """Return the choices in one order of the same columns: that in which the object moves away from where the tool was."""
+    before, moved = steps.observation[onsets], steps.displacement[onsets]
+    along = {t: float(((steps.next_achieved_goal[onsets] - before[:, t]) * moved).sum()) for _, t in ranked}
     found: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {}
     for likelihood, tool in ranked:
         most, best = found.setdefault(frozenset(tool), (likelihood, tool))
