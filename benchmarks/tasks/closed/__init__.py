@@ -21,7 +21,6 @@ from .thirteenth import TASKS as THIRTEENTH
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
 from .twentyfirst import TASKS as TWENTYFIRST
-from .twentysecond import TASKS as TWENTYSECOND
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
@@ -47,5 +46,4 @@ TASKS: tuple[Task, ...] = (
     *NINETEENTH,
     *TWENTIETH,
     *TWENTYFIRST,
-    *TWENTYSECOND,
 )

@@ -7,24 +7,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, Seen, SizedTask, clipped, push_out, toward_push, unit
+from ..open.base import Array, OwnUnits, Seen, SizedTask, clipped, push_out, toward_push, unit
 from ..open.grids import DiscreteTask, numbers
 from ..task import Observation, Task
-
-
-class OwnUnits(SizedTask):
-    """A task whose actions have their own lower and upper limits; `move` receives them in these units."""
-
-    limits: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
-
-    def __init__(self) -> None:
-        super().__init__()
-        low, high = (np.array(limit) for limit in self.limits)
-        self.action_space = spaces.Box(low.astype(np.float32), high.astype(np.float32))
-        self.middle, self.half = 0.5 * (low + high), 0.5 * (high - low)
-
-    def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
-        return super().step((np.asarray(action, np.float64) - self.middle) / self.half)
 
 
 class OvenDoor(OwnUnits):

@@ -5,10 +5,12 @@ from . import (
     aisles,
     angles,
     boxes,
+    crafts,
     fragile,
     grasp,
     grids,
     hit,
+    household,
     later,
     loads,
     machines,
@@ -51,6 +53,8 @@ _PHYSICS = (
     passages,
     workplaces,
     trades,
+    household,
+    crafts,
     variants,
 )
 _PUZZLES = (grids, puzzles, aisles)

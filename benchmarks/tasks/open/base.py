@@ -91,6 +91,21 @@ class SizedTask(GoalTask):
         return np.array(getattr(self, self.thing), np.float64).reshape(-1)
 
 
+class OwnUnits(SizedTask):
+    """A task whose actions have their own lower and upper limits; `move` receives them in these units."""
+
+    limits: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+
+    def __init__(self) -> None:
+        super().__init__()
+        low, high = (np.array(limit) for limit in self.limits)
+        self.action_space = spaces.Box(low.astype(np.float32), high.astype(np.float32))
+        self.middle, self.half = 0.5 * (low + high), 0.5 * (high - low)
+
+    def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+        return super().step((np.asarray(action, np.float64) - self.middle) / self.half)
+
+
 def clipped(*numbers: float) -> Array:
     """Return an action between -1 and 1."""
     return np.array([min(1.0, max(-1.0, number)) for number in numbers], np.float32)

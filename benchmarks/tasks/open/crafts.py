@@ -1,4 +1,4 @@
-"""Five closed tasks: a game of carrom, a ferry, a spanner, candles, and a buoy on a radar."""
+"""A game of carrom, a spanner, and a buoy that is seen by radar."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..open.base import Array, SizedTask, clipped, push_out, toward_push
 from ..task import Observation, Task
-from .twentieth import OwnUnits
+from .base import Array, OwnUnits, push_out, toward_push
 
 
 class CarromFlick(OwnUnits):
@@ -117,80 +116,6 @@ def flick() -> Any:
     return act
 
 
-class FerryScooter(SizedTask):
-    """A scooter, in metres, rides to an address on this or the other bank of a river, which a ferry crosses by timetable.
-
-    Headings are in degrees, north is 0 and east 90. Actions: throttle or brake, and the handlebar.
-    """
-
-    numbers, thing, near = (8, 2, 2), "at", 3.0
-    banks, town, deck, period = (25.0, 45.0), np.array([100.0, 70.0]), np.array([4.0, 3.0]), 30
-
-    def begin(self) -> None:
-        self.landing, self.clock = float(self.np_random.uniform(25, 75)), int(self.np_random.integers(self.period))
-        is_north, is_across = self.np_random.random() < 0.5, self.np_random.random() < 0.65
-        self.at = self.goal = self._address(is_north)
-        while np.linalg.norm(self.goal - self.at) < 15:
-            self.goal = self._address(is_north != is_across)
-        self.heading, self.speed = float(self.np_random.uniform(0, 360)), 0.0
-
-    def _address(self, is_north: bool) -> Array:
-        return self.place([5, 3], [95, 22]) + np.array([0, 45 * is_north])
-
-    @property
-    def ferry(self) -> Array:
-        return np.array([self.landing, 28.0 + 2 * min(7, max(0, self.clock - 7)) - 2 * min(7, max(0, self.clock - 22))])
-
-    def _is_floor(self, at: Array) -> bool:
-        is_land = not self.banks[0] < at[1] < self.banks[1]
-        return bool(is_land or (np.abs(at - self.ferry) <= self.deck).all())
-
-    def move(self, action: Array) -> None:
-        before = self.ferry
-        is_aboard = self.banks[0] < self.at[1] < self.banks[1]
-        self.clock = (self.clock + 1) % self.period
-        if is_aboard:
-            self.at = self.at + self.ferry - before
-        self.heading = (self.heading + 30 * action[1]) % 360
-        self.speed = float(np.clip(self.speed + 0.8 * action[0], 0, 3))
-        turn = math.radians(self.heading)
-        ahead = np.clip(self.at + self.speed * np.array([math.sin(turn), math.cos(turn)]), 0, self.town)
-        if self._is_floor(ahead):
-            self.at = ahead
-        else:
-            self.speed = 0.0
-
-    def observe(self) -> Array:
-        charge = 60 + self.np_random.normal()  # per cent
-        ferry, (x, y) = self.ferry, self.at
-        return np.array([self.clock, x, self.heading, ferry[0] - x, charge, self.speed, y, ferry[1]])
-
-
-def ride() -> Any:
-    """Ride to the landing, onto the ferry when it is there, off it on the other side, and to the address."""
-
-    def act(observation: Observation) -> Array:
-        _, x, heading, gap, _, speed, y, ferry = observation["observation"]
-        goal, (south, north) = observation["desired_goal"], FerryScooter.banks
-        is_north, landing, is_waiting = goal[1] >= north, x + gap, False
-        if (y >= north) if is_north else (y <= south):
-            to = goal
-        elif south < y < north:
-            to = np.array([landing, north + 2 if is_north else south - 2])
-            is_waiting = abs(ferry - (42 if is_north else 28)) > 0.5
-        else:
-            to = np.array([landing, south - 1.5 if is_north else north + 1.5])
-            if abs(gap) < 2.5 and abs(ferry - (28 if is_north else 42)) < 0.5:
-                to = np.array([landing, ferry])
-        way = to - [x, y]
-        far = float(np.linalg.norm(way))
-        turn = (math.degrees(math.atan2(way[0], way[1])) - heading + 180) % 360 - 180
-        wish = 0.0 if is_waiting or abs(turn) > 30 or far < 0.5 else min(3.0, 0.5 * far)
-        return clipped((wish - speed) / 0.8, turn / 30 if far > 0.5 else 0)
-
-    return act
-
-
 class SpannerNut(OwnUnits):
     """A spanner turns a nut in a niche where its handle can swing by 40 degrees to both sides only. All is in degrees.
 
@@ -246,69 +171,6 @@ def tighten() -> Any:
         if abs(handle - best) < 3:
             return np.array([0, 1], np.float32)
         return np.array([np.clip(best - handle, -10, 10), -1], np.float32)
-
-    return act
-
-
-class CandleRow(SizedTask):
-    """A lighter on a gantry lights and snuffs four candles until those burn that should. Lengths are in centimetres.
-
-    It catches its flame at a lamp, and loses it if it moves too fast. A step pays the share of candles that are right.
-    Actions: speeds along two axes, and what to do there: light above 0.3, snuff below -0.3.
-    """
-
-    numbers, thing = (16, 4, 3), "burning"
-    table, lamp, speed, calm, reach = np.array([80.0, 50.0]), np.array([40.0, 4.0]), 6.0, 4.5, 3.0
-
-    def begin(self) -> None:
-        self.candles = np.stack([np.array([10.0, 30.0, 50.0, 70.0]) + self.place(-5, 5, 4), self.place(15, 47, 4)], 1)
-        self.burning = self.np_random.integers(0, 2, 4).astype(np.float64)
-        self.goal = self.burning
-        while np.abs(self.goal - self.burning).sum() < 2:
-            self.goal = self.np_random.integers(0, 2, 4).astype(np.float64)
-        self.lighter, self.velocity, self.has_flame = self.place(0, self.table), np.zeros(2), False
-
-    def move(self, action: Array) -> None:
-        before = self.lighter
-        self.lighter = np.clip(before + self.speed * action[:2], 0, self.table)
-        self.velocity = self.lighter - before
-        is_calm = np.linalg.norm(self.velocity) <= self.calm
-        self.has_flame = bool(is_calm and (self.has_flame or np.linalg.norm(self.lighter - self.lamp) < self.reach))
-        near = np.linalg.norm(self.candles - self.lighter, axis=1) < self.reach
-        if action[2] < -0.3:
-            self.burning = np.where(near, 0.0, self.burning)
-        elif action[2] > 0.3 and self.has_flame:
-            self.burning = np.where(near, 1.0, self.burning)
-
-    def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
-        return (achieved_goal == desired_goal).mean(-1)
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        return (achieved_goal == desired_goal).all(-1)
-
-    def observe(self) -> Array:
-        light = 50 + 12 * self.burning.sum() + self.np_random.normal(0, 3)  # lux
-        state = [float(self.has_flame), *self.velocity, light]
-        return np.array([*self.lighter, *self.candles.ravel(), *state, *(self.lamp - self.lighter)])
-
-
-def light_candles() -> Any:
-    """Snuff what should not burn, fetch the flame, and carry it slowly to what should."""
-
-    def act(observation: Observation) -> Array:
-        seen, burning, goal = observation["observation"], observation["achieved_goal"], observation["desired_goal"]
-        lighter, candles, has_flame, lamp = seen[:2], seen[2:10].reshape(4, 2), seen[10], seen[14:16]
-        wrong = np.flatnonzero(burning > goal if (burning > goal).any() else burning < goal)
-        if not wrong.size:
-            return np.zeros(3, np.float32)
-        ways = candles[wrong] - lighter
-        way = ways[np.argmin(np.linalg.norm(ways, axis=1))]
-        must_light = bool(goal[wrong[0]])
-        if must_light and not has_flame:
-            way = lamp
-        far = float(np.linalg.norm(way))
-        does = 0.0 if far > 5 else 1.0 if must_light else -1.0
-        return clipped(*(way * min(1.0, 4 / max(far, 1e-9)) / CandleRow.speed), does)
 
     return act
 
@@ -381,9 +243,7 @@ def push_buoy() -> Any:
 
 
 TASKS: tuple[Task, ...] = (
-    Task("CarromFlick-v0", "hit", "closed", CarromFlick, 30, flick),
-    Task("FerryScooter-v0", "later", "closed", FerryScooter, 110, ride),
-    Task("SpannerNut-v0", "angles", "closed", SpannerNut, 90, tighten),
-    Task("CandleRow-v0", "rewards", "closed", CandleRow, 80, light_candles),
-    Task("RadarBuoy-v0", "units", "closed", RadarBuoy, 80, push_buoy),
+    Task("CarromFlick-v0", "hit", "open", CarromFlick, 30, flick),
+    Task("SpannerNut-v0", "angles", "open", SpannerNut, 90, tighten),
+    Task("RadarBuoy-v0", "units", "open", RadarBuoy, 80, push_buoy),
 )
