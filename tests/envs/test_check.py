@@ -161,10 +161,19 @@ def test_a_reward_that_is_off_by_one_is_an_error(env, sentence):
     assert sentence in found
 
 
-class Cliff(Line):
-    """Beyond 4 an episode ends with a penalty. No random action reaches a goal."""
+class Rim(Line):
+    """Beyond 4 an episode ends with a penalty."""
 
     max_steps = 60
+
+    def step(self, action):
+        observation, reward, _, truncated, info = super().step(action)
+        falls = abs(self.place) > 4
+        return observation, reward - 20 * falls, falls, truncated, info
+
+
+class Cliff(Rim):
+    """No random action reaches a goal."""
 
     def compute_reward(self, achieved_goal, desired_goal, info):
         return -np.ones(np.shape(achieved_goal)[:-1])
@@ -175,10 +184,26 @@ class Cliff(Line):
     def info(self, observation):
         return {}
 
-    def step(self, action):
-        observation, reward, _, truncated, info = super().step(action)
-        falls = abs(self.place) > 4
-        return observation, reward - 20 * falls, falls, truncated, info
+
+class DenseRim(Rim):
+    """The same with distances as rewards."""
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return -np.linalg.norm(achieved_goal - desired_goal, axis=-1)
+
+    def reward(self, observation, info):
+        return float(self.compute_reward(observation["achieved_goal"], self.goal, info))
+
+
+@pytest.mark.parametrize(("make", "is_added"), [(Rim, False), (DenseRim, True)])
+def test_a_penalty_is_added_to_relabelled_rewards_unless_the_end_of_an_episode_is_counted_anyway(make, is_added):
+    report = check_goal_env(make())
+    (sentence,) = [each.sentence for each in report.of("ok") if each.name == "reward values"]
+    assert ("HER and make_buffer add it" in sentence, "Relabelled rewards lack this part" in sentence) == (
+        is_added,
+        not is_added,
+    )
+    assert ("extra_reward" in {each.option for each in report.facts.choices()}) == is_added
 
 
 def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():

@@ -315,24 +315,6 @@ def test_what_contradicts_a_given_option_is_not_chosen_from_the_task(given, left
     assert values.keys() - settings.reasons.keys() == left_out
 
 
-@pytest.mark.parametrize(
-    ("given", "has_extra_reward"),
-    [
-        ({}, False),
-        ({"extra_reward": True}, True),
-        ({"n_steps": 3}, True),
-        ({"n_waypoints": 10}, True),
-        ({"subgoals": ()}, True),
-    ],
-)
-def test_subgoals_replace_an_extra_reward_that_the_check_has_seen(given, has_extra_reward):
-    """But not what the user gives, and not where they are left out themselves."""
-    seen = [Choice("extra_reward", True, "a penalty")]
-    settings = resolve_settings(load_recipe("default"), SPEC, None, given, found_by_steps(subgoals=(REACH,)), seen)
-    assert settings.replay.extra_reward == has_extra_reward
-    assert bool(settings.agent_options.subgoals) != has_extra_reward
-
-
 def test_structure_is_not_inferred_from_actions_that_are_bits():
     spec = GoalSpec.from_spaces(SEEN, spaces.MultiBinary(4), 50)
     assert resolve_settings(load_recipe("default"), spec, None, {}).training.structure == "none"

@@ -58,7 +58,7 @@ def _choices(probe: Probe) -> Iterator[Choice]:
         yield Choice("relabel_terminated", "success", "successes end their episode, and so do relabelled ones")
     elif probe.terminates_on_success is False and probe.has_right_termination is False:
         yield Choice("relabel_terminated", "keep", "successes do not end their episode, nor do relabelled ones")
-    if probe.has_extra_reward:
+    if probe.needs_extra_reward:
         n_steps = len(probe.other_rewards)
         yield Choice("extra_reward", True, f"in {n_steps} steps the reward has a part that compute_reward leaves out")
     if keys := tuple(probe.info_keys):

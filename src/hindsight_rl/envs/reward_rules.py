@@ -57,12 +57,12 @@ def check_reward_values(probe: Probe) -> Answer:
     )
     if probe.recomputes_rewards:
         return "ok", f"{sentence}The rewards of compute_reward are used"
-    if probe.has_extra_reward:
-        kept = (
-            "`train` and HER add it to relabelled rewards too, unless they find subgoals, and so does make_buffer; other "
-            "buffers need extra_reward=True"
-        )
+    if probe.needs_extra_reward:
+        kept = "`train`, HER and make_buffer add it to relabelled rewards too; other buffers need extra_reward=True"
         return "ok", sentence + kept
+    if probe.has_extra_reward:
+        lost = "Relabelled rewards lack this part. extra_reward=True adds it, but a large penalty hides the goals"
+        return "ok", sentence + lost
     return "error", f"{sentence}Let step return what compute_reward returns, or {RECOMPUTE}"
 
 

@@ -45,8 +45,6 @@ ARGUMENTS = ("agent", "recipe", "check")  # of `HER`: names that may be meant wh
 ENERGY = ("energy_cap", "energy_remaining")
 DECAY = ("exploration_decay", "exploration_decay_start")
 WORKSPACE = ("lowest_achieved", "highest_achieved", "rest_displacement")
-# what replaces subgoals, and its value where it does not
-EXCLUDE_SUBGOALS = {"extra_reward": False, "relabel_at": "sample", "n_steps": 1, "n_waypoints": 0}
 CHECKED_STRUCTURE = ("categories", "observation_keys", "unused_goal")  # what the check of the environment finds of it
 ENDS_EARLY = (*WORKSPACE, "training_episode_steps")
 
@@ -275,13 +273,13 @@ def without_contradictions(
 
 def _contradictions(chosen: Mapping[str, Choice], above: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield names of chosen options that cannot be used, and why."""
-    is_left_out = any(above.get(name, usual) != usual for name, usual in EXCLUDE_SUBGOALS.items())
-    if is_left_out:
-        yield ("subgoals",), "extra_reward, relabel_at, n_steps and n_waypoints exclude it"
     if above.get("subgoals"):
-        yield ("n_waypoints",), "subgoals exclude it"
-    if above.get("subgoals", "subgoals" in chosen and not is_left_out):
-        yield ("extra_reward",), "subgoals exclude it"  # they lead to the goal sooner than a penalty that few steps have
+        yield ("extra_reward", "n_waypoints"), "subgoals exclude it"
+    if above.get("n_waypoints"):
+        yield ("subgoals",), "n_waypoints excludes it"
+    has_extra_reward = above.get("extra_reward", "extra_reward" in chosen and not above.get("subgoals"))
+    if has_extra_reward or above.get("relabel_at", "sample") != "sample" or above.get("n_steps", 1) != 1:
+        yield ("subgoals",), "extra_reward, relabel_at and n_steps exclude it"
     if above.get("demonstrations"):
         yield ("observation_keys",), "demonstrations have the observations of the environment, and nothing appended"
     if above.get("prioritized"):
