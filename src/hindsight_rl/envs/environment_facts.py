@@ -14,6 +14,7 @@ from ..records.statistics import LARGEST_GOAL
 from ..task_structure.categories import Categories
 from .goal_columns import dimensions_not_shown
 from .probe import Probe
+from .reward_rules import needs_extra_reward
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _choices(probe: Probe) -> Iterator[Choice]:
         yield Choice("relabel_terminated", "success", "successes end their episode, and so do relabelled ones")
     elif probe.terminates_on_success is False and probe.has_right_termination is False:
         yield Choice("relabel_terminated", "keep", "successes do not end their episode, nor do relabelled ones")
-    if probe.needs_extra_reward:
+    if needs_extra_reward(probe):
         n_steps = len(probe.other_rewards)
         yield Choice("extra_reward", True, f"in {n_steps} steps the reward has a part that compute_reward leaves out")
     if keys := tuple(probe.info_keys):

@@ -193,15 +193,6 @@ class Probe:
         """Whether few steps have another reward than that of compute_reward: then an addition, such as a penalty."""
         return 0 < len(self.other_rewards) <= RARE * len(self.rewards) and not self.reward_shift
 
-    @property
-    def needs_extra_reward(self) -> bool:
-        """Whether relabelled rewards need that addition.
-
-        Where rewards have two values, an episode that ends without a success costs as much as one that fails forever.
-        Beside a penalty of 20 or 100, goals are hardly learned.
-        """
-        return self.has_extra_reward and not np.isfinite(self.spec.reward_high)
-
     @functools.cached_property
     def reward_shift(self) -> int:
         """By how many steps achieved goals must be shifted to explain all rewards: -1, 1, or 0 if no shift does.

@@ -57,13 +57,22 @@ def check_reward_values(probe: Probe) -> Answer:
     )
     if probe.recomputes_rewards:
         return "ok", f"{sentence}The rewards of compute_reward are used"
-    if probe.needs_extra_reward:
+    if needs_extra_reward(probe):
         kept = "`train`, HER and make_buffer add it to relabelled rewards too; other buffers need extra_reward=True"
         return "ok", sentence + kept
     if probe.has_extra_reward:
         lost = "Relabelled rewards lack this part. extra_reward=True adds it, but a large penalty hides the goals"
         return "ok", sentence + lost
     return "error", f"{sentence}Let step return what compute_reward returns, or {RECOMPUTE}"
+
+
+def needs_extra_reward(probe: Probe) -> bool:
+    """Whether relabelled rewards need the part of a reward that compute_reward leaves out.
+
+    Where rewards have two values, an episode that ends without a success costs as much as one that fails forever. Beside a
+    further penalty of 20 or 100, goals were hardly learned.
+    """
+    return probe.has_extra_reward and not np.isfinite(probe.spec.reward_high)
 
 
 def check_reward_timing(probe: Probe) -> Answer:
