@@ -139,13 +139,13 @@ def _look_for_contact(
     """
     views = [view]
     if gaps := find_gaps(view.steps, parts, copies, view.controlled):
-        views = [_View.of(replace(view.units, gaps=gaps), as_seen), view]
-    view = views[0]
+        view = _View.of(replace(view.units, gaps=gaps), as_seen)
+        views.append(view)
     if not parts.has_positions or not copies.is_complete:
         return view, None, ()
-    found = [(each, find_sequence(each.steps, parts, copies, each.controlled, each.units)) for each in views]
-    if near := {sequence.joint.distances[1]: (each, sequence) for each, sequence in found if sequence is not None}:
-        return *near[min(near)], ()
+    sequences = [find_sequence(each.steps, parts, copies, each.controlled, each.units) for each in views]
+    if found := [(each, sequence) for each, sequence in zip(views, sequences, strict=True) if sequence is not None]:
+        return *min(found, key=lambda pair: pair[1].joint.distances[1]), ()
     if units := find_tool_units(view.units.apply(everything), parts, view.controlled, view.units):
         in_units = _View.of(units, as_seen)
         if sequence := find_sequence(in_units.steps, parts, copies, in_units.controlled, units):
