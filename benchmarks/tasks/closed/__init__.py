@@ -21,6 +21,8 @@ from .thirteenth import TASKS as THIRTEENTH
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
 from .twentyfirst import TASKS as TWENTYFIRST
+from .twentysecond import TASKS as TWENTYSECOND
+from .twentythird import TASKS as TWENTYTHIRD
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
@@ -46,4 +48,6 @@ TASKS: tuple[Task, ...] = (
     *NINETEENTH,
     *TWENTIETH,
     *TWENTYFIRST,
+    *TWENTYSECOND,
+    *TWENTYTHIRD,
 )
