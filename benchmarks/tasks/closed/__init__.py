@@ -22,7 +22,6 @@ from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
 from .twentyfirst import TASKS as TWENTYFIRST
 from .twentysecond import TASKS as TWENTYSECOND
-from .twentythird import TASKS as TWENTYTHIRD
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
@@ -49,5 +48,4 @@ TASKS: tuple[Task, ...] = (
     *TWENTIETH,
     *TWENTYFIRST,
     *TWENTYSECOND,
-    *TWENTYTHIRD,
 )

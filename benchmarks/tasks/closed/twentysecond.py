@@ -1,4 +1,4 @@
-"""Five closed tasks: a bag without weight, a gear stick, a belt of plates, a tea trolley, and a thrown hammer."""
+"""Four closed tasks: a bag without weight, rovers with a radio, an anchor, and a globe."""
 
 from __future__ import annotations
 
@@ -59,265 +59,189 @@ def push_bag() -> Any:
     return act
 
 
-class GearStick(OwnUnits):
-    """A hand takes the knob of a gear stick, which moves in a gate like an H with three bars, and puts it into a gear.
+class RadioRelay(SizedTask):
+    """A scout and a relay, two rovers, drive around a hill to a place each, in metres. A station guides both by radio.
 
-    There the episode ends. The gears engage and come out with the clutch only. Lengths are in centimetres. Actions: motion
-    of the hand to the right and ahead, its grip, and the pedal of the clutch.
+    The scout stops while no radio reaches it, from the station or by the relay; the hill shadows the radio. Actions: the
+    velocities of the scout and of the relay.
     """
 
-    numbers, thing, near = (8, 2, 4), "knob", 0.8
-    limits = ((-1.2, -1.2, -1.0, -1.0), (1.2, 1.2, 1.0, 1.0))
-    columns, end, slack = np.array([-4.0, 0.0, 4.0]), 5.0, 0.8
+    numbers, thing = (8, 4, 4), "rovers"
+    station, scope, hill_radius, pace, near = np.array([50.0, 2.0]), 70.0, 16.0, 5.0, 7.0
 
     def begin(self) -> None:
-        gears = np.array([[column, end] for column in self.columns for end in (-self.end, self.end)])
-        now, wished = self.np_random.choice(6, 2, replace=False)
-        self.knob = gears[now] if self.np_random.random() < 0.5 else np.zeros(2)
-        self.goal, self.is_held, self.is_pressed = gears[wished], False, False
-        self.hand = self.knob + self.np_random.uniform(2, 8) * unit(self.np_random.uniform(-np.pi, np.pi))
+        self.hill = self.place([40, 38], [60, 50])
+        self.scout, self.relay = self.station + np.array([[-8, 6], [8, 6]])
+        self.speeds = np.zeros(4)
+        self.goal = self.hill.repeat(2)
+        while not self._is_fair(self.goal[:2], self.goal[2:]):
+            self.goal = np.concatenate([self.place([15, 60], [85, 95]), self.place([8, 25], [92, 80])])
 
-    def move(self, action: Array) -> None:
-        motion, self.is_pressed = 1.2 * action[:2], bool(action[3] > 0)
-        self.is_held = bool(action[2] > 0 and np.linalg.norm(self.hand - self.knob) < 1.5)
-        if self.is_held:
-            self._slide(motion)
-            self.hand = self.knob.copy()
-            return
-        self.hand = np.clip(self.hand + motion, -12, 12)
-        if abs(self.knob[1]) <= self.slack:  # a spring draws it to the middle
-            self.knob = 0.7 * self.knob
+    def _is_fair(self, scout: Array, relay: Array) -> bool:
+        is_clear = all(np.linalg.norm(place - self.hill) > self.hill_radius + 5 for place in (scout, relay))
+        return is_clear and self.hears(relay, self.station) and self.hears(scout, relay)
 
-    def _slide(self, motion: Array) -> None:
-        x, y = self.knob
-        if abs(y) <= self.slack:
-            x = min(4.0, max(-4.0, x + motion[0]))
-        column = self.columns[np.abs(self.columns - x).argmin()]
-        if self.is_pressed or abs(y) <= self.slack:
-            reach = self.end if self.is_pressed and abs(x - column) <= self.slack else self.slack
-            y = min(reach, max(-reach, y + motion[1]))
-        self.knob = np.array([column if abs(y) > self.slack else x, y])
-
-    def is_over(self) -> bool:
-        return bool(self.is_met(self.knob, self.goal))
-
-    def observe(self) -> Array:
-        revs, (gap_x, gap_y) = 850 + self.np_random.normal(0, 20), self.hand - self.knob
-        return np.array([revs, gap_y, self.knob[0], float(self.is_pressed), gap_x, float(self.is_held), *self.hand])
-
-
-def shift_gear() -> Any:
-    """Take the knob, draw it to the middle lane, along the lane, and into the gear."""
-
-    def act(observation: Observation) -> Array:
-        seen, (x, y), (to_x, to_y) = observation["observation"], observation["achieved_goal"], observation["desired_goal"]
-        if abs(seen[4]) + abs(seen[1]) > 1.2:
-            way, grip = -np.array([seen[4], seen[1]]), -1.0
-        elif abs(to_x - x) < 0.6:
-            way, grip = np.array([to_x - x, to_y - y]), 1.0
-        else:
-            way, grip = np.array([0.0 if abs(y) > 0.7 else to_x - x, -y]), 1.0
-        return np.array([*np.clip(way, -1.2, 1.2), grip, 1.0], np.float32)
-
-    return act
-
-
-class SushiBelt(OwnUnits):
-    """A hand takes a plate off a belt, which runs in a circle, and brings it to a place beside the belt or above it.
-
-    Lengths are in centimetres. Only fingers that close around the plate hold it. Actions: motion of the hand, and shut.
-    """
-
-    numbers, thing, near = (9, 3, 4), "plate", 4.0
-    limits = ((-6.0, -6.0, -6.0, -1.0), (6.0, 6.0, 6.0, 1.0))
-    radius, beside, reach = 30.0, 5.0, 4.5
-
-    def begin(self) -> None:
-        bearing, to = self.np_random.uniform(-np.pi, np.pi, 2)
-        self.turn = float(self.np_random.uniform(3, 7) * self.np_random.choice([-1, 1]))  # degrees in a step
-        self.plate, self.hand = np.array([*self.radius * unit(bearing), 0]), self.place([-40, -40, 8], [40, 40, 18], 3)
-        far = self.np_random.uniform(*((4, 20) if self.np_random.random() < 0.5 else (40, 50)))
-        height = 0.0 if self.np_random.random() < 0.5 else self.np_random.uniform(5, 15)
-        self.goal, self.is_shut, self.is_held = np.array([*far * unit(to), height]), False, False
-
-    def move(self, action: Array) -> None:
-        if not self.is_held and abs(math.hypot(*self.plate[:2]) - self.radius) <= self.beside:
-            turn = math.radians(self.turn)
-            (x, y), cos, sin = self.plate[:2], math.cos(turn), math.sin(turn)
-            self.plate = np.array([cos * x - sin * y, sin * x + cos * y, 0])
-        self.hand = np.clip(self.hand + 6 * action[:3], [-55, -55, 0], [55, 55, 20])
-        is_shut = bool(action[3] > 0)
-        if is_shut and not self.is_shut:
-            self.is_held = bool(np.linalg.norm(self.hand - self.plate) <= self.reach)
-        self.is_held, self.is_shut = self.is_held and is_shut, is_shut
-        self.plate = self.hand.copy() if self.is_held else self.plate * [1, 1, 0]
-
-    def observe(self) -> Array:
-        ripeness = self.np_random.uniform(0, 1)
-        state = [float(self.is_shut), ripeness, self.turn]
-        return np.array([self.hand[2], *state, *(self.plate - self.hand), *self.hand[:2]])
-
-
-def take_plate() -> Any:
-    """Go with the plate, close the fingers, and carry it."""
-
-    def act(observation: Observation) -> Array:
-        seen, plate = observation["observation"], observation["achieved_goal"]
-        gap, is_shut, angle = seen[4:7], seen[1] > 0, math.radians(seen[3])
-        if is_shut and np.linalg.norm(gap) < 0.1:
-            return np.array([*np.clip(observation["desired_goal"] - plate, -6, 6), 1], np.float32)
-        ahead = plate + angle * np.array([-plate[1], plate[0], 0]) * (abs(math.hypot(*plate[:2]) - 30) <= 5)
-        way = ahead - plate + gap
-        is_there = bool(np.abs(way).max() < 6) and not is_shut
-        return np.array([*np.clip(way, -6, 6), 1 if is_there else -1], np.float32)
-
-    return act
-
-
-class TeaTrolley(SizedTask):
-    """A hand with a suction pad moves a cup and a trolley, which rolls on a rail at a counter and carries what is on it.
-
-    The goal: where the trolley is on the rail, and where the cup is. Lengths are in centimetres.
-    """
-
-    numbers, thing = (7, 3, 3), "places"
-    rail, half, handle, pace, size = 46.0, np.array([12.0, 10.0]), 17.0, 6.0, np.array([100.0, 60.0])
-
-    def begin(self) -> None:
-        self.trolley, self.cup, self.is_aboard = self._drawn()
-        self.hand, self.held = self.place([5, 5], [95, 55]), 0
-        self.goal = self.places
-        while np.linalg.norm(self.goal[1:] - self.cup) < 15:
-            trolley, cup, _ = self._drawn()
-            self.goal = np.array([trolley, *cup])
-
-    def _drawn(self) -> tuple[float, Array, bool]:
-        trolley, is_aboard = float(self.np_random.uniform(22, 86)), bool(self.np_random.random() < 0.4)
-        return trolley, self._on(trolley) + self.place(-6, 6) if is_aboard else self.place([6, 5], [94, 30]), is_aboard
-
-    def _on(self, trolley: float) -> Array:
-        return np.array([trolley, self.rail])
+    def hears(self, one: Array, other: Array) -> bool:
+        """Return whether the radio at one place reaches another place."""
+        way, to_hill = other - one, self.hill - one
+        part = min(1.0, max(0.0, float(way @ to_hill) / max(1e-9, float(way @ way))))
+        return bool(np.linalg.norm(way) <= self.scope and np.linalg.norm(to_hill - part * way) >= self.hill_radius - 4)
 
     @property
-    def places(self) -> Array:
-        return np.array([self.trolley, *self.cup])
+    def is_guided(self) -> bool:
+        """Whether radio reaches the scout."""
+        hears_relay = self.hears(self.relay, self.scout) and self.hears(self.station, self.relay)
+        return self.hears(self.station, self.scout) or hears_relay
+
+    @property
+    def rovers(self) -> Array:
+        return np.concatenate([self.scout, self.relay])
 
     def move(self, action: Array) -> None:
-        self.hand = np.clip(self.hand + self.pace * action[:2], 0, self.size)
-        grip = self._on(self.trolley - self.handle)
-        if action[2] <= 0:
-            self.held = 0
-        elif not self.held:
-            is_near = np.linalg.norm(self.hand - self.cup) < 5.5, np.linalg.norm(self.hand - grip) < 5.5
-            self.held = 1 if is_near[0] else 2 * int(is_near[1])
-        if self.held == 1:
-            self.cup, self.is_aboard = self.hand.copy(), False
-        elif self.held == 2:
-            rolled = min(88.0, max(20.0, self.hand[0] + self.handle))
-            self.cup = self.cup + np.array([rolled - self.trolley, 0]) * self.is_aboard
-            self.trolley, self.hand = rolled, self._on(rolled - self.handle)
-        if self.held != 1 and (np.abs(self.cup - self._on(self.trolley)) <= self.half).all():
-            self.is_aboard = True
+        wish = self.pace * action * np.repeat([self.is_guided, True], 2)
+        self.speeds = 0.4 * self.speeds + 0.6 * wish
+        self.scout, self.relay = (self._free(place) for place in (self.rovers + self.speeds).reshape(2, 2))
+
+    def _free(self, place: Array) -> Array:
+        gap = np.clip(place, 0, 100) - self.hill
+        return self.hill + gap * max(1.0, self.hill_radius / max(1e-9, float(np.linalg.norm(gap))))
 
     def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        gap = achieved_goal - desired_goal
-        return (np.abs(gap[..., 0]) <= 5) & (np.linalg.norm(gap[..., 1:], axis=-1) <= 5)
+        gaps = (achieved_goal - desired_goal).reshape(*achieved_goal.shape[:-1], 2, 2)
+        return (np.linalg.norm(gaps, axis=-1) <= self.near).all(-1)
 
     def observe(self) -> Array:
-        x, y = self.cup - self.hand
-        return np.array([self.held, *self.hand, self.trolley - self.hand[0], y, x, self.is_aboard], np.float64)
+        return np.array([*self.hill, *self.speeds, self.is_guided, self.hears(self.station, self.relay)], np.float64)
 
 
-def serve() -> Any:
-    """Roll the trolley to its place, then bring the cup to its own."""
+def drive_rovers() -> Any:
+    """Drive the relay to its place. The scout drives there, too, and from there, or from where it sees it, to its own."""
+    is_past = False
 
     def act(observation: Observation) -> Array:
-        seen, now, goal = observation["observation"], observation["achieved_goal"], observation["desired_goal"]
-        hand, held, grip = seen[1:3], seen[0], np.array([now[0] - TeaTrolley.handle, TeaTrolley.rail])
-        part, at, to = 1, now[1:], goal[1:]
-        if abs(goal[0] - now[0]) > (0.5 if held == 2 else 3):
-            part, at, to = 2, grip, np.array([goal[0] - TeaTrolley.handle, TeaTrolley.rail])
-        if held not in (0, part):
-            return clipped(0, 0, -1)
-        way = to - hand if held else at - hand
-        if not held and np.linalg.norm(to - at) < 3:
-            return clipped(0, 0, -1)
-        return clipped(*way / TeaTrolley.pace, 1 if held or np.linalg.norm(way) < 5 else -1)
+        nonlocal is_past
+        hill, now, goal = observation["observation"][:2], observation["achieved_goal"], observation["desired_goal"]
+        at, relay_way, way = now[:2], goal[2:] - now[2:], goal[:2] - now[:2]
+        part = min(1.0, max(0.0, float(way @ (hill - at)) / max(1e-9, float(way @ way))))
+        is_hidden = np.linalg.norm(hill - at - part * way) < RadioRelay.hill_radius - 1
+        is_there = np.linalg.norm(relay_way) <= 4
+        is_past = is_past or bool(np.linalg.norm(goal[2:] - at) < 4 or (is_there and not is_hidden))
+        if not is_past:
+            way = goal[2:] - at
+        return clipped(*0.5 * np.concatenate([way, relay_way]) / RadioRelay.pace)
 
     return act
 
 
-class HammerThrow(SizedTask):
-    """A machine swings a hammer around on a wire and lets it go once, to fall on a place of a field. That ends the episode.
+class GaleAnchor(OwnUnits):
+    """A launch goes to a place in a roadstead, in metres, and has to ride out a gale there, which it can do at anchor only.
 
-    The goal is a place in metres and its height, 0. A success is worth 1. Angles are in degrees, anticlockwise from east.
-    Actions: a change of the spin, and a release if it is above 0.6, the later in the step the greater it is.
+    The barometer tells when the gale will come. Actions: thrust to the east and to the north in kilonewtons, and metres of
+    chain that the windlass pays out or hauls in. An anchor with less than 25 of 30 metres of chain doesn't hold.
     """
 
-    numbers, thing, near = (5, 3, 2), "hammer", 1.2
-    wire, lift, fastest, per_step = 1.5, 0.022, 28.0, 3.0
+    numbers, thing, near = (8, 2, 3), "boat", 8.0
+    limits = ((-4.0, -4.0, -6.0), (4.0, 4.0, 6.0))
 
     def begin(self) -> None:
-        self.angle, self.spin = float(self.np_random.uniform(0, 360)), float(self.np_random.uniform(6, 14))
-        self.goal = np.array([*self.np_random.uniform(4, 14) * unit(np.radians(self.np_random.uniform(45, 135))), 0])
-        self.hammer, self.whole, self.left = self._held(), 0.0, 0.0
-
-    def _held(self) -> Array:
-        return np.array([*self.wire * unit(math.radians(self.angle)), 1.5])
+        self.boat, self.speed = self.place(20, 180), np.zeros(2)
+        self.goal = self.boat
+        while not 30 < np.linalg.norm(self.goal - self.boat) < 110:
+            self.goal = self.place(15, 185)
+        self.chain = 30.0 if self.np_random.random() < 0.5 else 0.0
+        self.left, self.gale = int(self.np_random.integers(38, 48)), unit(self.np_random.uniform(-np.pi, np.pi))
 
     def move(self, action: Array) -> None:
-        if self.whole:
-            way, self.left = min(self.per_step, self.left), max(0.0, self.left - self.per_step)
-            place, part = self.hammer[:2] + way * unit(math.radians(self.angle + 90)), self.left / self.whole
-            self.hammer = np.array([*place, 1.5 * part + self.whole * part * (1 - part)])
-            return
-        self.spin = min(self.fastest, max(3.0, self.spin + 2.5 * float(action[0])))
-        share = min(1.0, (float(action[1]) - 0.6) / 0.4)
-        self.angle = (self.angle + self.spin * (share if share > 0 else 1.0)) % 360
-        self.hammer = self._held()
-        if share > 0:
-            self.whole = self.left = self.lift * self.spin**2
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        gap = achieved_goal - desired_goal
-        return (np.linalg.norm(gap[..., :2], axis=-1) <= self.near) & (np.abs(gap[..., 2]) < 0.01)
-
-    def compute_reward(self, achieved_goal: Array, desired_goal: Array, info: Any) -> Any:
-        return self.is_met(achieved_goal, desired_goal).astype(np.float64)
-
-    def is_over(self) -> bool:
-        return bool(self.whole and not self.left)
+        self.left = max(0, self.left - 1)
+        self.chain = min(30.0, max(0.0, self.chain + 6 * action[2]))
+        force = 4 * action[:2] + (9 * self.gale if self.left == 0 else 0)
+        self.speed = (0.8 * self.speed + 0.35 * force) * (self.chain < 25)
+        self.boat = np.clip(self.boat + self.speed, -50, 250)
 
     def observe(self) -> Array:
-        turn = math.radians(self.angle)
-        return np.array([self.spin, math.sin(turn), self.np_random.normal(), math.cos(turn), float(self.whole > 0)])
+        wind = 3 * self.np_random.normal(size=2) + (20 * self.gale if self.left < 8 else 0)
+        return np.array([self.chain, *self.speed, *self.boat[::-1], 980 + self.left, *wind])
 
 
-def throw_hammer() -> Any:
-    """Spin as fast as the goal is far, and release where the way from there leads to the goal."""
-    task = HammerThrow
+def ride_out() -> Any:
+    """Weigh anchor, go to the place, stop, and drop the anchor."""
 
     def act(observation: Observation) -> Array:
-        spin, sin, _, cos, _ = observation["observation"]
-        goal, best, angle = observation["desired_goal"][:2], (9.0, 0.0, 0.0), math.atan2(sin, cos)
-        for change in np.linspace(-1, 1, 9):
-            faster = min(task.fastest, max(3.0, spin + 2.5 * change))
-            for share in np.linspace(0.05, 0.95, 19):
-                at = angle + share * math.radians(faster)
-                falls = task.wire * unit(at) + task.lift * faster**2 * unit(at + np.pi / 2)
-                best = min(best, (float(np.linalg.norm(falls - goal)), float(change), float(share)))
-        if best[0] < 0.5:
-            return clipped(best[1], 0.6 + 0.4 * best[2])
-        wish = math.sqrt(math.sqrt(float(goal @ goal) - task.wire**2) / task.lift)
-        return clipped((wish - spin) / 2.5, -1)
+        seen, way = observation["observation"], observation["desired_goal"] - observation["achieved_goal"]
+        speed, is_there = seen[1:3], bool(np.linalg.norm(way) < 4)
+        thrust = (0.2 * way - 0.8 * speed) / 0.35
+        return np.array([*np.clip(thrust, -4, 4), 6 if is_there else -6], np.float32)
+
+    return act
+
+
+class GlobeRollers(SizedTask):
+    """Two rollers under a globe turn it about two fixed axes until a wished place of the earth is on its top.
+
+    The goal is a longitude and a latitude in degrees. The observation tells which place is at the front, as a vector.
+    """
+
+    numbers, thing, near = (5, 2, 2), "top", 6.0
+    fastest = math.radians(10)
+
+    def begin(self) -> None:
+        self.turn, _ = np.linalg.qr(self.np_random.normal(size=(3, 3)))  # rows: the front, left and top of the globe
+        self.turn[1] = np.cross(self.turn[2], self.turn[0])
+        self.rates, self.goal = np.zeros(2), self.top
+        while _apart(self.goal, self.top) < 40:
+            self.goal = self.place([-180, -65], [180, 65])
+
+    @property
+    def top(self) -> Array:
+        x, y, z = self.turn[2]
+        return np.degrees([math.atan2(y, x), math.asin(min(1.0, max(-1.0, z)))])
+
+    def move(self, action: Array) -> None:
+        slip = self.np_random.uniform(0.9, 1.0)
+        self.rates = 0.5 * self.rates + 0.5 * self.fastest * action
+        angle = float(np.linalg.norm(self.rates)) * slip
+        axis = np.array([*self.rates, 0]) / max(1e-9, float(np.linalg.norm(self.rates)))
+        cross = np.cross(np.eye(3), axis)  # cross @ v == axis x v
+        front, _, top = (np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * cross @ cross) @ self.turn
+        top = top / np.linalg.norm(top)
+        front = front - (front @ top) * top
+        front = front / np.linalg.norm(front)
+        self.turn = np.array([front, np.cross(top, front), top])
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
+        return _apart(achieved_goal, desired_goal) <= self.near
+
+    def observe(self) -> Array:
+        return np.array([*np.degrees(self.rates), *self.turn[0]])
+
+
+def _vector(place: Array) -> Array:
+    longitude, latitude = np.moveaxis(np.radians(place), -1, 0)
+    flat = np.cos(latitude)
+    return np.stack([flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)], -1)
+
+
+def _apart(one: Array, other: Array) -> Any:
+    """Return the angle between two places of the earth in degrees."""
+    return np.degrees(np.arccos(np.clip((_vector(one) * _vector(other)).sum(-1), -1, 1)))
+
+
+def roll_globe() -> Any:
+    """Turn about the level axis on which the wished place comes to the top."""
+
+    def act(observation: Observation) -> Array:
+        front, top = observation["observation"][2:5], _vector(observation["achieved_goal"])
+        wished = _vector(observation["desired_goal"])
+        ahead, left = float(front @ wished), float(np.cross(top, front) @ wished)
+        far = math.atan2(math.hypot(ahead, left), float(top @ wished))
+        return clipped(*np.array([left, -ahead]) / max(1e-9, math.hypot(ahead, left)) * 0.6 * far / GlobeRollers.fastest)
 
     return act
 
 
 TASKS: tuple[Task, ...] = (
     Task("CargoBag-v0", "push", "closed", CargoBag, 60, push_bag),
-    Task("GearStick-v0", "pull", "closed", GearStick, 40, shift_gear),
-    Task("SushiBelt-v0", "grasp", "closed", SushiBelt, 50, take_plate),
-    Task("TeaTrolley-v0", "several-objects", "closed", TeaTrolley, 70, serve),
-    Task("HammerThrow-v0", "hit", "closed", HammerThrow, 40, throw_hammer),
+    Task("RadioRelay-v0", "several-bodies", "closed", RadioRelay, 60, drive_rovers),
+    Task("GaleAnchor-v0", "later", "closed", GaleAnchor, 70, ride_out),
+    Task("GlobeRollers-v0", "angles", "closed", GlobeRollers, 40, roll_globe),
 )

@@ -5,10 +5,13 @@ from . import (
     aisles,
     angles,
     boxes,
+    circuits,
     crafts,
+    flights,
     fragile,
     grasp,
     grids,
+    handling,
     hit,
     household,
     later,
@@ -55,6 +58,9 @@ _PHYSICS = (
     trades,
     household,
     crafts,
+    handling,
+    flights,
+    circuits,
     variants,
 )
 _PUZZLES = (grids, puzzles, aisles)
