@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.steps import without_jumps
+from hindsight_rl.structure.steps import clear_mean, without_jumps
 
 
 def changes(values):
@@ -26,3 +26,9 @@ def test_a_flag_and_a_speed_that_turns_back_change_as_they_do():
     assert changes(noisy) == pytest.approx(np.diff(noisy))
     speed = np.concatenate([np.linspace(0, 1, 20), np.linspace(0.2, -1, 20)])  # it loses most of it at once
     assert changes(speed) == pytest.approx(np.diff(speed))
+
+
+def test_a_mean_that_may_well_be_0_is_0():
+    """The means are 0.5, 3 and 1.2, with standard errors of 0.75, 0.18 and 0."""
+    values = np.array([[-1.0, 3, 1.2], [2, 3, 1.2], [-1, 3.5, 1.2], [2, 2.5, 1.2]])
+    assert clear_mean(values) == pytest.approx([0, 3, 1.2])

@@ -20,7 +20,7 @@ from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .drift import find_drift
 from .model import Difference, informative_steps, mean_and_error
-from .steps import ALIKE, LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations, lie_on_one_side, rounded
+from .steps import ALIKE, LITTLE, MOSTLY, ROUNDED, TINY, Steps, clear_mean, correlations, lie_on_one_side, rounded
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
 
 Pair = tuple[int, int, float, float]  # i, j, the sign of j in the place of i, and that of i in the place of j
@@ -47,7 +47,8 @@ class AxisSymmetries:
         self._controlled, self._units, self._n_axes = controlled, units, len(contact.axes)
         self._start = steps.observation[steps.starts_episode].mean(0)
         # where the tool starts; rounded, so that the symmetries form a finite group
-        self._centre = centre_of(known, rounded(self._start[list(contact.tool)], steps.goal_std))
+        start = clear_mean(steps.observation[steps.starts_episode][:, list(contact.tool)])
+        self._centre = centre_of(known, rounded(start, steps.goal_std))
         at = controlled.at(contact.axes)
         effect, by_posture = controlled.effect[:, at], controlled.by_posture[:, :, at]
         # of an action along a direction that turns with the tool, the mean effect is small beside its deviations

@@ -20,10 +20,10 @@ from .steps import (
     FEWEST,
     HELD_OUT,
     LITTLE,
-    MOST_DEVIATIONS,
     ROUNDED,
     Steps,
     at_equal_intervals,
+    clear_mean,
     correlations,
     lie_on_one_side,
 )
@@ -209,5 +209,4 @@ def _centre_of_task(steps: Steps) -> Array:
     """Return the centre of starts and goals, (g,): 0 unless they clearly lie elsewhere."""
     start = steps.starts_episode
     ends = np.concatenate([steps.desired_goal[start], steps.achieved_goal[start]])
-    mean, error = ends.mean(0), ends.std(0) / np.sqrt(len(ends))
-    return np.where(np.abs(mean) > MOST_DEVIATIONS * error, mean, 0.0)
+    return clear_mean(ends)

@@ -253,6 +253,12 @@ def lie_on_one_side(values: Array) -> Array:
     return np.asarray(np.abs(values.mean(0)) >= MOSTLY * values.std(0))
 
 
+def clear_mean(values: Array) -> Array:
+    """Return the mean of values, (n, columns), and 0 where it may well be 0: most tasks have their origin in the middle."""
+    mean, error = values.mean(0), values.std(0) / np.sqrt(len(values))
+    return np.where(np.abs(mean) > MOST_DEVIATIONS * error, mean, 0.0)
+
+
 def rounded(values: Array, size: float, digits: int = DIGITS) -> Array:
     """Return values rounded to so many digits of a size, wherever they lie."""
     return values.round(digits - math.ceil(math.log10(max(size, ROUNDED))))
