@@ -54,13 +54,15 @@ def test_each_value_of_a_discrete_space_counts():
 
 
 def test_discrete_actions_explore_for_250_episodes_and_sample_by_energy():
-    chosen = options(limit=40, action_space=spaces.Discrete(5))
+    chosen = options(9, limit=40, action_space=spaces.Discrete(5))  # 9 + 2 * 3 + 5 = 20 inputs and outputs
     assert set(chosen) == set(FITTED)
-    assert (chosen["eps_steps"], chosen["updates_per_step"]) == (10_000, 2)
+    assert (chosen["eps_steps"], chosen["updates_per_step"]) == (10_000, 4)
     assert chosen["energy_priority"]
     assert options(limit=5_000, action_space=spaces.Discrete(5))["eps_steps"] == 50_000
 
 
-def test_bits_and_indices_have_no_energy():
+def test_bits_and_indices_have_no_energy_and_fewer_updates():
     for goals in (spaces.MultiBinary(6), spaces.Discrete(5)):
-        assert "energy_priority" not in options(goal_space=goals, action_space=spaces.Discrete(5))
+        chosen = options(goal_space=goals, action_space=spaces.Discrete(5))
+        assert "energy_priority" not in chosen
+        assert chosen["updates_per_step"] == 2
