@@ -80,13 +80,16 @@ def trial_of(on_path, straight):
         ([1] * 5 + [0] * 7, [0] * 12, False, False),  # at least 19 %
         ([1] * 12, [1] * 6 + [0] * 6, True, True),
         ([0] * 12, [1] * 12, False, True),
+        ([1] * 6 + [0] * 6, [1] * 6 + [0] * 6, False, True),  # they help as little as none
+        ([1] * 6 + [0] * 6, [1] * 5 + [0] * 7, False, False),
+        ([0] * 12, [0] * 12, False, False),  # there is nothing to lose
         ([1] * 3, [], False, False),
+        ([], [1] * 3, False, True),
     ],
 )
 def test_planned_paths_help_if_episodes_on_them_succeed_more_often_for_certain(on_path, straight, helps, is_clear):
     trial = trial_of(on_path, straight)
     assert trial.helps is helps
     assert trial.is_clear is is_clear
-    assert trial_of(straight, on_path).is_clear is is_clear
     assert (trial.on_path.successes, trial.straight.successes) == (list(map(bool, on_path)), list(map(bool, straight)))
     assert f"{sum(on_path)} of {len(on_path)} episodes succeeded for which paths were planned" in str(trial)

@@ -96,8 +96,12 @@ class PathTrial:
 
     @property
     def is_clear(self) -> bool:
-        """Whether episodes of one kind succeed more often for certain."""
-        return self.helps or self.straight.interval[0] > self.on_path.interval[1]
+        """Whether paths help, or episodes that follow them do not succeed more often: then they cost steps for nothing.
+
+        As long as no other episode succeeds, there is nothing to lose.
+        """
+        on_path, straight = self.on_path.successes, self.straight.successes
+        return self.helps or (any(straight) and sum(straight) * len(on_path) >= sum(on_path) * len(straight))
 
     def __str__(self) -> str:
         on_path, straight = (f"{sum(each.successes)} of {len(each.successes)}" for each in (self.on_path, self.straight))
