@@ -178,11 +178,18 @@ def test_a_mirror_that_fails_only_beyond_the_goals_holds():
 
 def test_positions_stay_visible_where_actions_are_target_positions():
     """Mirrors hold, but the action that moves the tool by so much depends on where the tool is."""
-    structure = structure_of(world=Steered(0))[0]
+    structure, episodes, probing = structure_of(world=Steered(0))
     assert [symmetry.holds for symmetry in structure.symmetries] == [True] * 3
     assert structure.positions == (*COLUMNS["tool"], *COLUMNS["object"])
     assert not set(structure.positions) & set(structure.hidden)
     assert any("positions 0, 1, 2, 3 are shown" in str(found) for found in explain_findings(structure))
+    hidden = (*structure.positions, *structure.hidden)
+    assert infer_structure(episodes, SPEC, probing, hidden=hidden).needed == ()  # nothing was asked
+    later = infer_structure(episodes, SPEC, probing, hidden=hidden, may_show=True)
+    assert ([each.columns for each in later.needed], later.hidden) == ([structure.positions], structure.hidden)
+    assert any("columns 0, 1, 2, 3 are shown again" in str(found) for found in explain_findings(later))
+    (why,) = [choice.reason for choice in later.choices() if choice.option == "hidden_observation"]
+    assert why.startswith("columns 0, 1, 2, 3 matter: the held-out error changes by +")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hindsight_rl.recipes.files import save_recipe
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.structure import Endings
-from hindsight_rl.structure.model import Difference
+from hindsight_rl.structure.model import Difference, NeededColumns
 from hindsight_rl.structure.steps import LITTLE
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
 from hindsight_rl.task_structure.affine import AffineColumns
@@ -246,7 +246,7 @@ def test_a_mirror_that_a_later_look_finds_is_used(inferred, monkeypatch):
     n_seeking = search.state.random_episodes + search.state.probing_episodes
     known = search.state.found.with_option("symmetries", [])
     monkeypatch.setattr(search, "state", replace(search.state, found=known))
-    monkeypatch.setattr(search, "_infer", lambda *parts: replace(infer(*parts), symmetries=(HOLDING,)))
+    monkeypatch.setattr(search, "_infer", lambda *parts, **more: replace(infer(*parts, **more), symmetries=(HOLDING,)))
     monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
     make_poor(inferred.trainer, search, monkeypatch)
     search._test_again(inferred.trainer, inferred.trainer.buffer.timeline.episodes()[:n_seeking])
@@ -260,13 +260,39 @@ def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inf
     known = found_by_steps(hidden_observation=(4,), noise=0.2)
     found = replace(search._infer(inferred.trainer.buffer.timeline.episodes()), symmetries=(HOLDING,), hidden=(4, 5))
     monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
-    monkeypatch.setattr(search, "_infer", lambda *parts: asked.append(parts[-1]) or found)
+    monkeypatch.setattr(search, "_infer", lambda *parts, may_show: asked.append((parts[-1], may_show)) or found)
     monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: False)
     search._test_again(inferred.trainer, [])
-    assert asked == [(4,)]
+    assert asked == [((4,), True)]
     values = {choice.option: choice.value for choice in search.state.found.structure}
     assert values == {"hidden_observation": (4,), "noise": 0.2, "symmetries": (HOLDING.text,)}
     assert [finding.name for finding in search.state.findings if finding.kind == "symmetry"] == [HOLDING.candidate.name]
+
+
+@pytest.mark.slow
+def test_an_agent_that_improves_is_shown_the_columns_that_turn_out_to_matter(inferred, monkeypatch):
+    """It goes on with the same policy, and no other column that was hidden is shown."""
+    trainer, search = inferred.trainer, inferred.trainer.search
+    agent, hidden = trainer.agent, trainer.settings.agent_options.hidden_observation
+    assert len(hidden) > 1
+    shown, still_hidden = hidden[:1], hidden[1:]
+    needed = (NeededColumns(shown, Difference(0.8, 0.1, 0.3), 0.35),)
+    found = replace(search._infer(trainer.buffer.timeline.episodes()), hidden=still_hidden, needed=needed)
+    state = replace(search.state, has_contact=True)
+    monkeypatch.setattr(search, "state", state)
+    monkeypatch.setattr(search, "_infer", lambda *parts, may_show: found)
+    monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: False)
+    parts, settings, episode = (trainer.agent, trainer.buffer, trainer.demonstrations), trainer.settings, agent.n_updates
+    values = agent.values(trainer.buffer.timeline.episodes()[0])
+    search._refine(trainer, trainer.buffer.timeline.episodes())
+    changed, after = trainer.agent, trainer.settings
+    trainer.rebuild(parts, settings)
+    assert after.agent_options.hidden_observation == still_hidden
+    assert after.reasons["hidden_observation"] == "columns 0 matter: the held-out error changes by +80 +- 10 % without them"
+    assert changed is not agent
+    assert changed.n_updates == episode
+    assert changed.values(trainer.buffer.timeline.episodes()[0]) == pytest.approx(values, abs=1e-4)
+    assert "columns 0 are shown again" in " ".join(map(str, state.findings))
 
 
 def successes(n_failures, n_successes, *later):
@@ -669,7 +695,8 @@ def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
     [
         ((2, 10), (12, 0), (40, 10), "paths"),
         ((12, 0), (2, 10), (40, 10), "none"),
-        ((10, 2), (10, 2), (40, 10), "trial"),
+        ((10, 2), (10, 2), (40, 10), "none"),  # they help as little as none
+        ((9, 3), (10, 2), (40, 10), "trial"),
         ((10, 2), (10, 2), (10, 40), "none"),  # the agent learns without them
     ],
 )
@@ -706,7 +733,7 @@ def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_h
 def sliding(mirrors):
     """What inference finds of a task without an object: these symmetries."""
     choices = [Choice("symmetries", mirrors, "seen")] if mirrors else []
-    return SimpleNamespace(sequence=None, contact=None, symmetries=mirrors, choices=lambda: choices)
+    return SimpleNamespace(sequence=None, contact=None, symmetries=mirrors, needed=(), choices=lambda: choices)
 
 
 @pytest.mark.parametrize(
@@ -720,7 +747,7 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
     monkeypatch.setattr(search, "state", replace(search.state, found=before))
     for name in ("explain_missing", "explain_findings"):
         monkeypatch.setattr(run_state, name, lambda found: [])
-    search.state.take_symmetries(sliding(found))
+    search.state.take_late(sliding(found))
     assert search.state.found.value("noise") == 0.2
     assert search.state.found.value("symmetries") == used
 

@@ -162,6 +162,13 @@ class Layout:
             for source, columns in self._hidden.items()
         }
 
+    def columns_in(self, other: Layout) -> Array:
+        """Return where each column is in a layout that hides fewer columns of the observation, (size,)."""
+        visible, more = (
+            np.setdiff1d(np.arange(each.observation.size), each._hidden["observation"]) for each in (self, other)
+        )
+        return np.append(np.flatnonzero(np.isin(more, visible)), np.arange(len(more), other.size))
+
     @property
     def _hidden(self) -> dict[Source, ColumnTuple]:
         if self.options.goal_features != "relative":

@@ -70,6 +70,9 @@ def _columns(found: Structure) -> Iterator[Finding]:
         verdict = "are not needed" if loss.is_below(SYMMETRY_MARGIN, 1) else "are shown"
         reason = f"beside the gaps between them, {loss.explain('without', 'with', SYMMETRY_MARGIN, 1)}"
         yield _tested("column", f"positions {listed(found.positions)}", verdict, reason, loss, 1, SYMMETRY_MARGIN)
+    for each in found.needed:
+        reason = each.loss.explain("without", "with", each.margin, 1)
+        yield _tested("column", f"columns {listed(each.columns)}", "are shown again", reason, each.loss, 1, each.margin)
     if relevance.together is not None:
         name, loss = f"these {len(relevance.needless)} columns together", relevance.together
         reason = f"columns {listed(relevance.needless)}, {loss.explain('without', 'with', COLUMN_MARGIN, 1)}"
@@ -81,7 +84,7 @@ def _why_untested(column: int, found: Structure, contact: Contact) -> str:
         return "it never changes"
     if column in (*contact.tool, *contact.object_columns):
         return "it is a position along an axis of which a mirror holds, and differences of positions suffice"
-    return "an option hides it"
+    return "an option or an earlier inference hides it"
 
 
 def _why_uncertain(column: int, found: Structure, relevance: Relevance) -> str:

@@ -11,7 +11,7 @@ from ..records.exploration import Probing, as_rows
 from .columns import ColumnDifference, GoalCopies, Units, listed
 from .contact import Contact, missing_differences
 from .controlled import ControlledColumns
-from .model import Difference, Relevance
+from .model import Difference, NeededColumns, Relevance
 from .object_sequence import ObjectSequence
 from .parts import POSITION_SIZES, Parts
 from .random_actions import SMALL_FRACTION, ActionRange, Inertia
@@ -41,6 +41,7 @@ class Structure:
     has_choices: whether actions are Discrete, so that no symmetries are sought.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
+    needed: columns that were hidden and are shown again.
     """
 
     units: Units
@@ -67,6 +68,7 @@ class Structure:
     guesses: tuple[tuple[int, ...], ...] = ()
     has_choices: bool = False
     stopped: tuple[int, int] = (0, 0)
+    needed: tuple[NeededColumns, ...] = ()
 
     @cached_property
     def contact(self) -> Contact | None:
@@ -171,7 +173,13 @@ class Structure:
             yield Choice("column_differences", missing, "no column holds these gaps between tool and object")
 
     def _hidden_columns(self) -> Iterator[Choice]:
-        if self.relevance is not None and self.hidden:
+        if self.needed:
+            why = "; ".join(
+                f"columns {listed(e.columns)} matter: the held-out error changes by {e.loss} without them"
+                for e in self.needed
+            )
+            yield Choice("hidden_observation", self.hidden, why)
+        elif self.relevance is not None and self.hidden:
             yield Choice("hidden_observation", self.hidden, self._why_hidden(self.relevance))
             why = f"goal - achieved_goal has all {len(self._whole_goal)} dimensions, wherever the goal lies"
             yield Choice("hidden_goal", self._whole_goal, why)

@@ -26,7 +26,7 @@ from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
 from .gaps import find_gaps
 from .mirrors import Mirrors
-from .model import ColumnTest
+from .model import COLUMN_MARGIN, ColumnTest, NeededColumns
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
 from .parts import Parts, find_parts
 from .random_actions import measure_inertia
@@ -46,6 +46,7 @@ class _Decided:
     shown: Sequence[int]
     known: Sequence[Symmetry]
     hidden: Sequence[int] | None
+    may_show: bool
     has_choices: bool
 
 
@@ -73,6 +74,7 @@ def infer_structure(
     known: Sequence[str] = (),
     hidden: Sequence[int] | None = None,
     later: Sequence[Episode] = (),
+    may_show: bool = False,
 ) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
@@ -83,6 +85,7 @@ def infer_structure(
     known: symmetries that held before; they hold until they are refuted.
     hidden: columns that the networks do not see, if that is decided. Symmetries must then hold for all others. None: those
         that turn out to be needless.
+    may_show: whether hidden columns are shown again if networks clearly predict worse without them.
     later: with the actions of a policy. They show more contacts and positions, but not what rests or what follows actions:
     a policy chooses its actions by what it sees. Discrete actions are seen one-hot.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
@@ -98,7 +101,7 @@ def infer_structure(
     everything = Steps.from_episodes([*episodes, *later, *probing], noise)
     view, sequence, guesses = _look_for_contact(view, as_seen, everything, parts, copies)
     units, steps = view.units, view.steps
-    decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden, bool(spec.action.n_values))
+    decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden, may_show, bool(spec.action.n_values))
     found = Structure(
         units=units,
         parts=parts,
@@ -228,6 +231,9 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     may_be_needless = [c for c in live if c not in always] if hidden is None else []
     test = ColumnTest(steps, contact, live)
     relevance = test.relevance(may_be_needless)
+    needed = _find_needed(test, contact, set(hidden).intersection(live)) if hidden and decided.may_show else ()
+    if hidden is not None:
+        hidden = sorted(set(hidden).difference(*(each.columns for each in needed)))
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
     symmetries: tuple[SymmetryVerdict, ...] = ()
@@ -244,11 +250,19 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
         found,
         sequence=sequence.with_columns(exchanges, found.units),
         relevance=relevance,
-        hidden=tuple(sorted(needless)),
+        hidden=tuple(sorted(needless) if hidden is None else hidden),
+        needed=needed,
         symmetries=symmetries,
         positions=tuple(positions),
         without_positions=without_positions,
     )
+
+
+def _find_needed(test: ColumnTest, contact: Contact, hidden: set[int]) -> tuple[NeededColumns, ...]:
+    """Return the hidden columns that networks need: positions, or others."""
+    positions = hidden & {*contact.tool, *contact.object_columns}
+    groups = [(sorted(positions), SYMMETRY_MARGIN), (sorted(hidden - positions), COLUMN_MARGIN)]
+    return test.needed(groups) if test.knows_something else ()
 
 
 def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:

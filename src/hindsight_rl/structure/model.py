@@ -6,7 +6,7 @@ The first hypotheses are about columns: without which of them networks predict w
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -311,6 +311,18 @@ def displacements(steps: Steps, contact: Contact) -> Array:
     return np.column_stack([steps.displacement, steps.change[:, list(contact.axes)]])
 
 
+@dataclass(frozen=True)
+class NeededColumns:
+    """Columns that were hidden, and without which networks predict worse.
+
+    loss: by how much the held-out loss grows without them, which is clearly more than the margin.
+    """
+
+    columns: tuple[int, ...]
+    loss: Difference
+    margin: float
+
+
 class ColumnTest:
     """Tests which observation columns networks need to predict what happens. columns: all that may be seen."""
 
@@ -365,6 +377,11 @@ class ColumnTest:
             together[n] = self.without(order[:n])
             fewest, most = (n, most) if together[n].is_below(COLUMN_MARGIN, 1) else (fewest, n - 1)
         return Relevance(without, tuple(sorted(order[:fewest])), together.get(fewest))
+
+    def needed(self, groups: Iterable[tuple[Sequence[int], float]]) -> tuple[NeededColumns, ...]:
+        """Return those groups of columns without which networks clearly predict worse. groups: with the margin of each."""
+        tested = [NeededColumns(tuple(columns), self.without(columns), margin) for columns, margin in groups if columns]
+        return tuple(each for each in tested if each.loss.is_above(each.margin, 1))
 
     def _at(self, columns: Sequence[int]) -> list[int]:
         return [self._columns.index(column) for column in columns]

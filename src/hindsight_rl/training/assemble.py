@@ -31,7 +31,7 @@ from ..rollout.episode_sources import EpisodeSource, make_source
 from ..seeds import AGENT, DEMONSTRATIONS, REPLAY, stream_seed
 from ..structure import is_flat
 from .resolve import Found, resolve_settings
-from .run_state import Counts
+from .run_state import Counts, Parts
 from .saved_model import SavedModel
 
 if TYPE_CHECKING:  # they import torch and numba, which evaluating does not need
@@ -204,9 +204,7 @@ class Assembly:
         compute_reward = with_info(self._find(reward_function), self.settings.replay.info_keys)
         return StructureSearch(self.spec, self.settings, self._resolve, self._build, is_open, compute_reward)
 
-    def _build(
-        self, settings: Settings, agent: Agent | None, stored: Mapping[str, Array] | None
-    ) -> tuple[Agent, HindsightBuffer, Demonstrations | None]:
+    def _build(self, settings: Settings, agent: Agent | None, stored: Mapping[str, Array] | None) -> Parts:
         """Return the agent, or a new one, and buffers with other settings. stored: the state that a new agent will take."""
         agent = agent or self.agent(settings, stored)
         return agent, *self.buffers(settings, agent.policy_spec)

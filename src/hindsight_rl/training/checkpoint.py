@@ -21,8 +21,8 @@ from ..replay.saved_buffer import saved_episodes
 from ..rollout.collect import Job
 from ..seeds import TRAINING
 from .events import Snapshot
+from .replacement import MOST_CATCHING_UP
 from .run_state import Counts, Meter
-from .structure_search import MOST_CATCHING_UP
 from .trainer import Trainer
 from .unguided_success import read_successes
 

@@ -16,14 +16,13 @@ from ..structure import Structure
 from ..structure.steps import MOSTLY, SAMPLED
 from ..structure.success import find_success_distance
 from ..task_structure.waypoints import Waypoints
-from .demonstrations import Demonstrations
 from .replacement import AGAIN_FROM, LOOK_EVERY
 from .resolve import Found
-from .run_state import RunState, SearchState
+from .run_state import Parts, RunState, SearchState
 from .unguided_success import PathTrial
 
 Resolve = Callable[[Found], Settings]
-Build = Callable[[Settings, Agent | None, Mapping[str, Array] | None], tuple[Agent, HindsightBuffer, Demonstrations | None]]
+Build = Callable[[Settings, Agent | None, Mapping[str, Array] | None], Parts]
 
 
 class PathSearch:

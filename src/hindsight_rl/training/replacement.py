@@ -1,12 +1,14 @@
-"""When a new agent replaces that of a run: never one that improves."""
+"""When and how another agent replaces that of a run: never one that improves, unless it knows all that this one does."""
 
 from __future__ import annotations
 
+from ..agents.widen import take_over
 from ..options import Settings
 from ..structure.steps import LITTLE
-from .run_state import RunState
+from .run_state import Parts, RunState
 
 AGAIN_FROM = 5_000  # environment steps before which no agent is replaced
+MOST_CATCHING_UP = AGAIN_FROM  # catch-up updates of a new agent: as many as the first one made that may be replaced
 LOOK_EVERY = AGAIN_FROM // 2  # steps between looks at what is being tried
 
 
@@ -23,6 +25,23 @@ def may_be_replaced(run: RunState) -> bool:
 def is_poor(run: RunState) -> bool:
     """Return whether the agent has little to lose; it may be stuck with what its first episodes taught it."""
     return run.success.is_below(LITTLE)
+
+
+def replace_agent(run: RunState, settings: Settings, parts: Parts) -> None:
+    """Go on with a new agent, the first of these parts, and its buffers.
+
+    It makes catch-up updates in place of the updates of the agent before it.
+    """
+    run.rebuild(parts, settings, why_new(run, settings))
+    catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
+    run.counts.due_updates += catch_up
+    run.counts.catch_up_updates += catch_up
+
+
+def widen_agent(run: RunState, settings: Settings, parts: Parts) -> None:
+    """Go on with an agent that sees more columns, the first of these parts, and knows what the one before it knows."""
+    take_over(parts[0], run.agent)
+    run.rebuild(parts, settings)
 
 
 def why_new(run: RunState, settings: Settings) -> str:

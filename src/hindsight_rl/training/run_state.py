@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..errors import FileError
 from ..options import Settings
@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # they import torch and numba, which counting does not need
     from ..rollout.episode_sources import EpisodeSource
     from .demonstrations import Demonstrations
 
+Parts: TypeAlias = "tuple[Agent, HindsightBuffer, Demonstrations | None]"  # of a run: those that follow from its settings
 FACTS = ("env_steps", "check_steps", "episodes", "updates")  # of a policy file
 SHORT_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
 SCALING_EPISODE_STEPS = 200
@@ -169,9 +170,7 @@ class RunState(ABC):
         """Drop the jobs in flight."""
 
     @abstractmethod
-    def rebuild(
-        self, parts: tuple[Agent, HindsightBuffer, Demonstrations | None], settings: Settings, why_new: str = ""
-    ) -> None:
+    def rebuild(self, parts: Parts, settings: Settings, why_new: str = "") -> None:
         """Go on with these parts. why_new: why the agent is a new one."""
 
 
@@ -264,12 +263,17 @@ class SearchState:
             return exploration
         return replace(exploration, random_action_repeat=SHORT_REPEAT) if episode % 2 else exploration
 
-    def take_symmetries(self, found: Structure) -> None:
-        """Use the symmetries that hold now, and drop all others: a wall that breaks a mirror may be found late."""
-        others = [finding for finding in self.findings if finding.kind != "symmetry"]
-        new = [finding for finding in explain_findings(found) if finding.kind == "symmetry"]
+    def take_late(self, found: Structure) -> None:
+        """Use what may change while an agent learns: symmetries that hold now, and hidden columns that matter now.
+
+        All other symmetries are dropped: a wall that breaks a mirror may be found late.
+        """
+        options = {"symmetry": "symmetries"} | ({"column": "hidden_observation"} if found.needed else {})
+        others = [finding for finding in self.findings if finding.kind not in options]
+        new = [finding for finding in explain_findings(found) if finding.kind in options]
         self.missing, self.findings = tuple(explain_missing(found)), (*others, *new)
-        self.found = self.found.with_option("symmetries", found.choices())
+        for option in options.values():
+            self.found = self.found.with_option(option, found.choices())
 
     @property
     def open_trial(self) -> PathTrial | None:

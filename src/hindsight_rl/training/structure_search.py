@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..agents.widen import can_widen
 from ..options import Choice, Settings
 from ..recipes.presets import preset_choices
 from ..records import Array, Episode, GoalSpec
@@ -32,7 +33,7 @@ from ..structure import (
 from ..structure.steps import HELD_OUT
 from ..structure.symmetry_verdicts import generators
 from .path_search import Build, PathSearch, Resolve
-from .replacement import AGAIN_FROM, LOOK_EVERY, is_poor, may_be_replaced, why_new
+from .replacement import AGAIN_FROM, LOOK_EVERY, is_poor, may_be_replaced, replace_agent, widen_agent
 from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 
@@ -43,7 +44,6 @@ PROBING_STEPS = 1_000  # for each object; at most twice as many while the struct
 # from so many random steps sooner than from 400.
 MOST_RANDOM_STEPS = 2 * PROBING_STEPS
 MORE_RANDOM_STEPS = 250  # until the structure is inferred again
-MOST_CATCHING_UP = AGAIN_FROM  # catch-up updates of a new agent: as many as the first one made that may be replaced
 # environment steps without any success, after which training episodes end at their time limit only
 TRY_LONGER_AT = 2 * AGAIN_FROM
 # environment steps after which the structure is inferred again: when the data has doubled
@@ -191,10 +191,11 @@ class StructureSearch:
         n_seeking: int | None = None,
         shown: Sequence[int] = (),
         hidden: tuple[int, ...] | None = None,
+        may_show: bool = False,
     ) -> Structure:
         """Infer the structure from the random episodes, and from those that seek contact.
 
-        n_seeking: how many sought contact; None: those that probed. shown, hidden: see `infer_structure`.
+        n_seeking: how many sought contact; None: those that probed. shown, hidden, may_show: see `infer_structure`.
         """
         n_random, first = self.state.random_episodes, self.state.first_probing
         stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
@@ -207,6 +208,7 @@ class StructureSearch:
             known=self.state.found.value("symmetries", ()),
             hidden=self._hidden if hidden is None else hidden,
             later=episodes[n_random:first],
+            may_show=may_show,
         )
 
     def _infer_without_probing(self, episodes: Sequence[Episode]) -> Structure:
@@ -248,7 +250,7 @@ class StructureSearch:
                 self._probe(run, episodes, found, found.sequence)
                 return
             if found.symmetries or found.has_walls:
-                self.state.take_symmetries(found)
+                self.state.take_late(found)
         self._adopt(run, self.state.found)
         if may_be_stuck and run.settings == before and has_failed and may_be_replaced(run):
             self._replace_agent(run, before)
@@ -256,13 +258,13 @@ class StructureSearch:
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Test hidden columns, symmetries and the reach of the tool. Columns that are shown stay shown.
 
-        If no contact is found, nothing changes: the policy may not touch the object yet. If the agent may not be replaced,
-        its hidden columns stay the same, and symmetries are tested for the columns that it sees.
+        If no contact is found, nothing changes: the policy may not touch the object yet. An agent that may not be replaced
+        sees more columns from now on if these clearly matter, and symmetries are tested for the columns that it sees.
         """
         known, may_replace = self.state.found, may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
-        found = self._infer(episodes, len(episodes), shown, None if may_replace else hidden)
+        found = self._infer(episodes, len(episodes), shown, None if may_replace else hidden, may_show=self._hidden is None)
         if found.contact is None:
             return
         is_subgoal_new = found.contact.leads_to_goals and known.value("subgoals") is None
@@ -270,8 +272,8 @@ class StructureSearch:
         has_more_symmetries = len(generators(found.symmetries)) > n_symmetries
         if may_replace and (is_subgoal_new or has_more_symmetries or set(found.hidden) != set(hidden)):
             self._take(run, found)
-        elif not may_replace and has_more_symmetries:
-            self.state.take_symmetries(found)
+        elif not may_replace and (has_more_symmetries or found.needed):
+            self.state.take_late(found)
 
     def _take(self, run: RunState, found: Structure) -> None:
         wanted = replace(self.state.found, structure=all_choices(found))
@@ -282,7 +284,7 @@ class StructureSearch:
     def _adopt(self, run: RunState, found: Found) -> None:
         """Go on with the options that were found: with the same agent if none of its own options changes.
 
-        If some do, the agent is replaced if it may be. Otherwise nothing is adopted: a later inference may find the same.
+        If some do, it is replaced if it may be, or widened if it only sees more. Otherwise nothing is adopted for now.
         """
         settings = self._resolve(found)
         if settings != run.settings:
@@ -290,16 +292,14 @@ class StructureSearch:
                 self._replace_agent(run, settings)
             elif settings.agent_options == run.settings.agent_options:
                 run.rebuild(self._build(settings, run.agent, None), settings)
+            elif can_widen(run.settings.agent_options, settings.agent_options):
+                widen_agent(run, settings, self._build(settings, None, None))
             else:
                 return
         self.state.found, run.settings = found, settings  # they may be equal for other reasons
 
     def _replace_agent(self, run: RunState, settings: Settings) -> None:
-        """Go on with a new agent. It makes catch-up updates in place of the updates of the agent before it."""
-        run.rebuild(self._build(settings, None, None), settings, why_new(run, settings))
-        catch_up = min(run.counts.updates, max(MOST_CATCHING_UP, run.counts.offline_updates))
-        run.counts.due_updates += catch_up
-        run.counts.catch_up_updates += catch_up
+        replace_agent(run, settings, self._build(settings, None, None))
 
 
 def _next_look(steps: int, has_guesses: bool) -> int | None:

@@ -17,7 +17,7 @@ from .episodes import EpisodeStore, RolloutSchedule, can_take, observe
 from .evaluator import Evaluator
 from .events import EpisodesStored, Event, JobFinished, OptionsChanged
 from .path_search import plan_waypoints
-from .run_state import Counts, RunState
+from .run_state import Counts, Parts, RunState
 from .structure_search import StructureSearch
 from .updates import UpdateLoop
 
@@ -190,9 +190,7 @@ class Trainer(RunState):
         changes, self._changes = tuple(self._changes), []
         return changes
 
-    def rebuild(
-        self, parts: tuple[Agent, HindsightBuffer, Demonstrations | None], settings: Settings, why_new: str = ""
-    ) -> None:
+    def rebuild(self, parts: Parts, settings: Settings, why_new: str = "") -> None:
         """Go on with other buffers, which get the stored episodes, and maybe another agent. Jobs in flight are dropped.
 
         If the agent now uses a part of the action range, episodes with larger actions are left out: networks would see
@@ -200,7 +198,7 @@ class Trainer(RunState):
         """
         agent, buffer, demonstrations = parts
         stored = [each for each in self.buffer.timeline.episodes() if can_take(agent.policy_spec, each.action)]
-        is_new = agent is not self.agent
+        is_new = agent is not self.agent and not agent.n_updates
         for episode in stored:
             buffer.add_episode(episode)
         if is_new:
