@@ -53,10 +53,10 @@ def test_each_value_of_a_discrete_space_counts():
     assert options(observation=5, goal_space=spaces.Discrete(50))["hidden"] == (256, 256)
 
 
-def test_discrete_actions_explore_for_250_episodes_and_sample_by_energy():
+def test_discrete_actions_explore_for_80_episodes_and_sample_by_energy():
     chosen = options(9, limit=40, action_space=spaces.Discrete(5))  # 9 + 2 * 3 + 5 = 20 inputs and outputs
     assert set(chosen) == set(FITTED)
-    assert (chosen["eps_steps"], chosen["updates_per_step"]) == (10_000, 4)
+    assert (chosen["eps_steps"], chosen["updates_per_step"]) == (3_200, 4)
     assert chosen["energy_priority"]
     assert options(limit=5_000, action_space=spaces.Discrete(5))["eps_steps"] == 50_000
 
