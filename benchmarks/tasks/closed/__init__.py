@@ -21,7 +21,9 @@ from .thirteenth import TASKS as THIRTEENTH
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
 from .twentyfirst import TASKS as TWENTYFIRST
+from .twentyfourth import TASKS as TWENTYFOURTH
 from .twentysecond import TASKS as TWENTYSECOND
+from .twentythird import TASKS as TWENTYTHIRD
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
 
@@ -48,4 +50,6 @@ TASKS: tuple[Task, ...] = (
     *TWENTIETH,
     *TWENTYFIRST,
     *TWENTYSECOND,
+    *TWENTYTHIRD,
+    *TWENTYFOURTH,
 )
