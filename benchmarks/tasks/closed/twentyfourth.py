@@ -1,4 +1,4 @@
-"""Five closed tasks: a bouncing ball, portals, a compass, a turn without weight, and a converter."""
+"""Four closed tasks: a bouncing ball, a compass, a turn without weight, and a converter."""
 
 from __future__ import annotations
 
@@ -63,72 +63,6 @@ def bounce_ball() -> Any:
         is_near = above + tick * (up - wish) - 0.5 * gravity * tick**2 < 0.01
         rise = wish if is_near else (0.14 - height) / tick
         return clipped((across + aside / tick * 0.5) / pace[0], rise / pace[1])
-
-    return act
-
-
-class PortalRooms(SizedTask):
-    """A figure of a game goes to a place, in pixels, in one of three rooms without doors. Two pairs of portals join them.
-
-    A portal takes the figure to its partner, and works again once the figure has left that. Actions: the wished velocity.
-    """
-
-    numbers, thing, near = (13, 2, 2), "at", 18.0
-    pace, room, wide, mouth = 14.0, np.array([190.0, 200.0]), 205.0, 18.0
-
-    def begin(self) -> None:
-        self.portals = self._in_rooms(35, (0, 1, 1, 2))
-        while np.linalg.norm(self.portals[1] - self.portals[2]) < 80:
-            self.portals = self._in_rooms(35, (0, 1, 1, 2))
-        here = int(self.np_random.integers(3))
-        there = here if self.np_random.random() < 0.2 else (here + int(self.np_random.integers(1, 3))) % 3
-        self.at = self.goal = self.portals[0]
-        while np.linalg.norm(self.portals - self.at, axis=1).min() < 30:
-            self.at = self._in_rooms(10, (here,))[0]
-        while min(np.linalg.norm(np.vstack([self.portals, self.at]) - self.goal, axis=1)) < 45:
-            self.goal = self._in_rooms(10, (there,))[0]
-        self.rate, self.is_fresh = np.zeros(2), False
-
-    def _in_rooms(self, margin: float, rooms: tuple[int, ...]) -> Array:
-        return np.array([self.place(margin, self.room - margin) + np.array([self.wide * room, 0]) for room in rooms])
-
-    def move(self, action: Array) -> None:
-        self.rate = 0.5 * self.rate + 0.5 * self.pace * action
-        corner = np.array([self.wide * (self.at[0] // self.wide), 0])
-        self.at = np.clip(self.at + self.rate, corner, corner + self.room)
-        gaps = np.linalg.norm(self.portals - self.at, axis=1)
-        if gaps.min() > self.mouth + 4:
-            self.is_fresh = False
-        elif gaps.min() < self.mouth and not self.is_fresh:
-            self.at, self.is_fresh = self.portals[int(gaps.argmin()) ^ 1], True
-
-    def is_over(self) -> bool:
-        return bool(self.is_met(self.at, self.goal))
-
-    def observe(self) -> Array:
-        return np.array([*(self.portals - self.at).T.ravel(), *self.rate, *self.at, self.is_fresh])
-
-
-def go_through_portals() -> Any:
-    """Take the portal towards the room of the goal, then go to the goal, around portals."""
-
-    def act(observation: Observation) -> Array:
-        seen, at, goal = (observation[key] for key in ("observation", "achieved_goal", "desired_goal"))
-        gaps, rate = seen[:8].reshape(2, 4).T, seen[8:10]
-        here, there = int(at[0] // PortalRooms.wide), int(goal[0] // PortalRooms.wide)
-        portal = None if here == there else (2 * here if there > here else 2 * here - 1)
-        to = goal - at if portal is None else gaps[portal]
-        away = np.zeros(2)
-        for number, gap in enumerate(gaps):
-            off = float(np.linalg.norm(gap))
-            if number != portal and off < 50 and gap @ to > 0 and np.linalg.norm(to) > 0.8 * off:
-                side = np.array([-gap[1], gap[0]]) / max(off, 1e-9)
-                away = away + side * math.copysign(1.2 * (50 - off) / 30, float(side @ to))
-        way = to / max(float(np.linalg.norm(to)), 1e-9) + away
-        if portal is not None and seen[12] and np.linalg.norm(to) < PortalRooms.mouth + 5:
-            way = -way  # leave the portal before it works again
-        wish = way / max(1e-9, float(np.linalg.norm(way))) * min(PortalRooms.pace, 0.5 * float(np.linalg.norm(to)) + 4)
-        return clipped(*(wish - 0.5 * rate) / (0.5 * PortalRooms.pace))
 
     return act
 
@@ -289,7 +223,6 @@ def switch() -> Any:
 
 TASKS: tuple[Task, ...] = (
     Task("BallBouncer-v0", "hit", "closed", BallBouncer, 80, bounce_ball),
-    Task("PortalRooms-v0", "obstacles", "closed", PortalRooms, 80, go_through_portals),
     Task("CompassDrone-v0", "later", "closed", CompassDrone, 50, set_and_fly),
     Task("FloatingTurn-v0", "angles", "closed", FloatingTurn, 60, swing_arm),
     Task("DualConverter-v0", "not-a-robot", "closed", DualConverter, 80, switch),

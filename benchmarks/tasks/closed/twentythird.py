@@ -1,4 +1,4 @@
-"""Five closed tasks: a hoop, a cork, a grape, skittles, and toy boats."""
+"""Three closed tasks: a hoop, a cork, and toy boats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, OwnUnits, Seen, SizedTask, clipped, push_out
+from ..open.base import Array, OwnUnits, Seen, SizedTask, push_out
 from ..task import Observation, Task
 
 
@@ -119,122 +119,6 @@ def draw_cork() -> Any:
     return act
 
 
-class GrapeSkewer(SizedTask):
-    """A skewer pierces a grape, if it comes down upon it fast, and carries it to a place in the air or on the table.
-
-    A slow skewer makes the grape slip aside. Lengths are in centimetres. Actions: accelerations.
-    """
-
-    numbers, thing, near = (10, 3, 3), "grape", 3.5
-    room, thrust, size, fast = np.array([28.0, 28.0, 24.0]), 1.2, 3.5, 2.5
-
-    def begin(self) -> None:
-        self.grape, self.tip = np.append(self.place(5, 23), 0.0), self.place([0, 0, 10], self.room, 3)
-        self.rate, self.goal = np.zeros(3), self.grape
-        self.is_on = False
-        height = self.np_random.uniform(4, 20) if self.np_random.random() < 0.75 else 0.0
-        while np.linalg.norm(self.goal - self.grape) < 8:
-            self.goal = np.append(self.place(3, 25), height)
-
-    def move(self, action: Array) -> None:
-        self.rate = 0.8 * self.rate + self.thrust * action
-        start = self.tip
-        self.tip = np.clip(start + self.rate, 0, self.room)
-        aside = float(np.linalg.norm(self.tip[:2] - self.grape[:2]))
-        if not self.is_on and self.tip[2] < self.size and aside < self.size:
-            self.is_on = bool(start[2] >= self.size) and bool(self.rate[2] < -self.fast)
-            if not self.is_on:
-                slip = push_out(self.grape[:2], self.tip[:2], self.size + 1)
-                self.grape = np.append(np.clip(self.grape[:2] + slip, 2, 26), 0.0)
-        if self.is_on:
-            self.grape = self.tip
-        self.rate = self.tip - start
-
-    def observe(self) -> Array:
-        return np.array([*self.rate, *(self.grape - self.tip), self.np_random.normal(), *self.tip[::-1]])
-
-
-def skewer() -> Any:
-    """Hover over the grape, dive, and carry."""
-    is_diving = False
-
-    def act(observation: Observation) -> Array:
-        nonlocal is_diving
-        rate, gap, tip = (observation["observation"][part] for part in (slice(3), slice(3, 6), slice(9, 6, -1)))
-        if not gap.any():
-            to = observation["desired_goal"] - tip
-        else:
-            still = np.linalg.norm(gap[:2]) < 1 and np.linalg.norm(rate[:2]) < 0.7
-            is_diving = bool(tip[2] > 1 and (is_diving or (still and tip[2] > 11)))
-            to = gap if is_diving else gap + np.array([0, 0, 14])
-        wish = 0.3 * to
-        if is_diving and gap.any():
-            wish[2] = -6
-        return clipped(*(wish - 0.8 * rate) / GrapeSkewer.thrust)
-
-    return act
-
-
-class SkittleFinger(SizedTask):
-    """A finger knocks over the skittles that should lie, two or three of four, and spares the others. None gets up again.
-
-    Lengths are in decimetres. Actions: the wished velocity of the finger. The episode ends at success.
-    """
-
-    numbers, thing, near = (13, 4, 2), "fallen", 0.5
-    pace, reach, size = 0.6, 0.7, 10.0
-
-    def begin(self) -> None:
-        self.finger, self.rate, self.fallen = self.place(0, self.size), np.zeros(2), np.zeros(4)
-        self.skittles = self.place(1, self.size - 1, 8).reshape(4, 2)
-        while self._crowding() < 2.2:
-            self.skittles = self.place(1, self.size - 1, 8).reshape(4, 2)
-        wished = self.np_random.permutation(4)[: self.np_random.integers(2, 4)]
-        self.goal = np.isin(np.arange(4), wished).astype(np.float64)
-
-    def _crowding(self) -> float:
-        places = np.vstack([self.skittles, self.finger])
-        return float(min(np.linalg.norm(places[i] - places[j]) for i in range(5) for j in range(i)))
-
-    def move(self, action: Array) -> None:
-        self.rate = 0.5 * self.rate + 0.5 * self.pace * action
-        self.finger = np.clip(self.finger + self.rate, 0, self.size)
-        self.fallen = np.maximum(self.fallen, np.linalg.norm(self.skittles - self.finger, axis=1) < self.reach)
-
-    def is_over(self) -> bool:
-        return bool(self.is_met(self.fallen, self.goal))
-
-    def observe(self) -> Array:
-        return np.array([self.np_random.normal(), *self.finger, *self.skittles.T.ravel(), *self.rate])
-
-
-def knock_over() -> Any:
-    """Go to the nearest skittle that should fall, and around those that should stand."""
-
-    def act(observation: Observation) -> Array:
-        seen, fallen, wished = (observation[key] for key in ("observation", "achieved_goal", "desired_goal"))
-        finger, skittles = seen[1:3], seen[3:11].reshape(2, 4).T
-        open_ones = skittles[(wished > 0.5) & (fallen < 0.5)]
-        if not len(open_ones):
-            return np.zeros(2, np.float32)
-        to = min(open_ones - finger, key=lambda gap: float(np.linalg.norm(gap)))
-        heading, far = np.arctan2(to[1], to[0]), float(np.linalg.norm(to))
-
-        def cost(turn: float) -> float:
-            ray = np.array([np.cos(heading + turn), np.sin(heading + turn)])
-            for gap in skittles[(wished < 0.5) & (fallen < 0.5)] - finger:
-                along = float(np.clip(gap @ ray, 0, min(far, 2.0)))
-                if np.linalg.norm(gap - along * ray) < 0.95:
-                    return 10 + abs(turn) - float(np.linalg.norm(gap - 0.6 * ray))
-            outside = np.abs(finger + 0.8 * ray - 5).max() > 5
-            return float(abs(turn) + 5 * outside)
-
-        turn = min(np.linspace(-2.4, 2.4, 49), key=cost)
-        return clipped(*(np.array([np.cos(heading + turn), np.sin(heading + turn)]) - seen[11:] / 0.6))
-
-    return act
-
-
 class ToyBoats(SizedTask):
     """One remote control drives two toy boats on a pond, each to its place, in metres. The wind drifts both.
 
@@ -301,7 +185,5 @@ def steer_boats() -> Any:
 TASKS: tuple[Task, ...] = (
     Task("HoopPeg-v0", "push", "closed", HoopPeg, 60, drag_hoop),
     Task("CorkLift-v0", "pull", "closed", CorkLift, 50, draw_cork),
-    Task("GrapeSkewer-v0", "grasp", "closed", GrapeSkewer, 60, skewer),
-    Task("SkittleFinger-v0", "several-objects", "closed", SkittleFinger, 70, knock_over),
     Task("ToyBoats-v0", "several-bodies", "closed", ToyBoats, 80, steer_boats),
 )
