@@ -89,6 +89,23 @@ def test_the_gap_to_an_object_is_no_position_though_the_object_starts_where_it_a
     assert find_positions(Steps.from_episodes(episodes), [0, 1]) == [order.index(0)]
 
 
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_a_tool_with_inertia_that_moves_as_what_it_pushes_is_no_gap(order):
+    """Columns: the tool, which actions accelerate, the gap to the object, and the object, which moves with the tool."""
+    rng = np.random.default_rng(1)
+    episodes = []
+    for _ in range(6):
+        actions, speeds = rng.uniform(-1, 1, (30, 1)), [0.0]
+        for action in actions[:, 0]:
+            speeds.append(0.9 * speeds[-1] + 0.05 * action)
+        tool, is_pushed = rng.uniform(-1, 1) + np.cumsum(speeds), np.arange(31) % 10 == 9
+        place = np.cumsum(speeds * is_pushed)
+        seen = np.stack([np.stack([tool, place - tool], 1)[:, k] for k in order] + [place], 1)
+        goal = np.full((31, 1), rng.uniform(-1, 1))
+        episodes.append(Episode(seen, place[:, None], goal, actions, np.zeros(30)))
+    assert find_positions(Steps.from_episodes(episodes), [0, 1]) == [order.index(0)]
+
+
 def test_of_two_columns_neither_is_taken_for_the_gap_if_the_object_never_moves_in_their_direction():
     """Columns: the tool and the gap along one axis, the object, which moves along another axis only, as its last column."""
     rng = np.random.default_rng(0)

@@ -154,14 +154,17 @@ def _gap_pairs(steps: Steps, columns: Sequence[int]) -> list[list[int]]:
 def _find_gaps(steps: Steps, columns: Sequence[int]) -> list[int]:
     """Return which of the columns, that actions move, are gaps to the object, if the object moves in some steps.
 
-    How actions move the columns while the object rests predicts the change of a gap worse while the object moves.
+    How the columns move while the object rests predicts the change of a gap worse while the object moves. They follow
+    actions, go on from the step before, and may be drawn to a position.
     """
     is_pushed, pairs = is_moving(steps), _gap_pairs(steps, columns)
     if not pairs or not is_pushed.any() or is_pushed.all():
         return []
-    actions = np.column_stack([steps.action, steps.previous_action])
-    weights, own = regress(actions[~is_pushed], steps.change[~is_pushed], steps.observation[~is_pushed])
-    error = steps.change - actions @ weights[:-1] - weights[-1] - own * steps.observation
+    in_pairs = sorted({c for pair in pairs for c in pair})
+    inputs = np.column_stack([steps.action, steps.previous_action, steps.observation[:, in_pairs]])
+    before = steps.of_step_before(steps.change)
+    weights, kept = regress(inputs[~is_pushed], steps.change[~is_pushed], before[~is_pushed])
+    error = steps.change - inputs @ weights[:-1] - weights[-1] - kept * before
     moving, resting = (np.square(error[rows]).mean(0) for rows in (is_pushed, ~is_pushed))
     growth = moving / np.maximum(resting, ROUNDED**2)
     likely = [max(pair, key=lambda c: float(growth[c])) for pair in pairs]
