@@ -282,7 +282,7 @@ def test_an_agent_that_improves_is_shown_the_columns_that_turn_out_to_matter(inf
     monkeypatch.setattr(search, "state", state)
     monkeypatch.setattr(search, "_infer", lambda *parts, may_show: found)
     monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: False)
-    parts, settings, episode = (trainer.agent, trainer.buffer, trainer.demonstrations), trainer.settings, agent.n_updates
+    parts, settings, n_updates = (trainer.agent, trainer.buffer, trainer.demonstrations), trainer.settings, agent.n_updates
     values = agent.values(trainer.buffer.timeline.episodes()[0])
     search._refine(trainer, trainer.buffer.timeline.episodes())
     changed, after = trainer.agent, trainer.settings
@@ -290,7 +290,7 @@ def test_an_agent_that_improves_is_shown_the_columns_that_turn_out_to_matter(inf
     assert after.agent_options.hidden_observation == still_hidden
     assert after.reasons["hidden_observation"] == "columns 0 matter: the held-out error changes by +80 +- 10 % without them"
     assert changed is not agent
-    assert changed.n_updates == episode
+    assert changed.n_updates == n_updates
     assert changed.values(trainer.buffer.timeline.episodes()[0]) == pytest.approx(values, abs=1e-4)
     assert "columns 0 are shown again" in " ".join(map(str, state.findings))
 

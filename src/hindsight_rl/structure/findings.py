@@ -175,8 +175,8 @@ class Structure:
     def _hidden_columns(self) -> Iterator[Choice]:
         if self.needed:
             why = "; ".join(
-                f"columns {listed(e.columns)} matter: the held-out error changes by {e.loss} without them"
-                for e in self.needed
+                f"columns {listed(each.columns)} matter: the held-out error changes by {each.loss} without them"
+                for each in self.needed
             )
             yield Choice("hidden_observation", self.hidden, why)
         elif self.relevance is not None and self.hidden:

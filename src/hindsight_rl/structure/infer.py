@@ -85,9 +85,9 @@ def infer_structure(
     known: symmetries that held before; they hold until they are refuted.
     hidden: columns that the networks do not see, if that is decided. Symmetries must then hold for all others. None: those
         that turn out to be needless.
-    may_show: whether hidden columns are shown again if networks clearly predict worse without them.
     later: with the actions of a policy. They show more contacts and positions, but not what rests or what follows actions:
-    a policy chooses its actions by what it sees. Discrete actions are seen one-hot.
+        a policy chooses its actions by what it sees. Discrete actions are seen one-hot.
+    may_show: whether hidden columns are shown again if networks clearly predict worse without them.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     _check(episodes, spec)
@@ -259,7 +259,7 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
 
 
 def _find_needed(test: ColumnTest, contact: Contact, hidden: set[int]) -> tuple[NeededColumns, ...]:
-    """Return the hidden columns that networks need: positions, or others."""
+    """Return which hidden columns networks need. Positions are tested together, and so are all others."""
     positions = hidden & {*contact.tool, *contact.object_columns}
     groups = [(sorted(positions), SYMMETRY_MARGIN), (sorted(hidden - positions), COLUMN_MARGIN)]
     return test.needed(groups) if test.knows_something else ()

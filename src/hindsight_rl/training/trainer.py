@@ -198,7 +198,7 @@ class Trainer(RunState):
         """
         agent, buffer, demonstrations = parts
         stored = [each for each in self.buffer.timeline.episodes() if can_take(agent.policy_spec, each.action)]
-        is_new = agent is not self.agent and not agent.n_updates
+        is_new = agent is not self.agent and not agent.n_updates  # one that took over has the statistics of these episodes
         for episode in stored:
             buffer.add_episode(episode)
         if is_new:
