@@ -20,9 +20,11 @@ from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
+from .twentyfifth import TASKS as TWENTYFIFTH
 from .twentyfirst import TASKS as TWENTYFIRST
 from .twentyfourth import TASKS as TWENTYFOURTH
 from .twentysecond import TASKS as TWENTYSECOND
+from .twentysixth import TASKS as TWENTYSIXTH
 from .twentythird import TASKS as TWENTYTHIRD
 from .vehicles import TASKS as VEHICLES
 from .workshop import TASKS as WORKSHOP
@@ -52,4 +54,6 @@ TASKS: tuple[Task, ...] = (
     *TWENTYSECOND,
     *TWENTYTHIRD,
     *TWENTYFOURTH,
+    *TWENTYFIFTH,
+    *TWENTYSIXTH,
 )
