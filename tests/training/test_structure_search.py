@@ -387,7 +387,7 @@ def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
         has_walls=False,
         parts=SimpleNamespace(goal_std=1.0),
     )
-    infer = lambda random, spec, compute_reward, known, later: seen.append((len(random), len(later))) or found  # noqa: E731
+    infer = lambda random, spec, later, **_: seen.append((len(random), len(later))) or found  # noqa: E731
     monkeypatch.setattr(structure_search, "infer_structure", infer)
     monkeypatch.setattr(search, "state", replace(search.state, has_contact=False, random_episodes=3))
     monkeypatch.setattr(search, "_adopt", lambda run, found: None)

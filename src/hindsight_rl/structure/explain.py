@@ -23,8 +23,7 @@ def explain_findings(found: Structure) -> list[Finding]:
 
 def _parts(found: Structure) -> Iterator[Finding]:
     for part in found.parts.parts:
-        reason = f"it rests in {part.rest:.0%} of the random steps"
-        yield Finding("part", f"achieved_goal[{listed(part.dimensions)}]", f"is {part.name}", reason, part.dimensions)
+        yield Finding("part", f"achieved_goal[{listed(part.dimensions)}]", f"is {part.name}", part.reason, part.dimensions)
 
 
 def _groups(found: Structure) -> Iterator[Finding]:

@@ -28,6 +28,7 @@ from .gaps import find_gaps
 from .mirrors import Mirrors
 from .model import COLUMN_MARGIN, ColumnTest, NeededColumns
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
+from .own_motion import OwnMotion, find_own_motion
 from .parts import Parts, find_parts
 from .random_actions import measure_inertia
 from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
@@ -37,6 +38,23 @@ from .tool import guess_tools
 from .tool_units import find_tool_units
 from .walls import count_stopped
 from .workspace import Workspace, find_reach, find_workspace, whole_episodes
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """Makes steps of episodes. noise: see `Steps`. own: motion of objects that nothing touches."""
+
+    noise: Array | None
+    own: OwnMotion | None = None
+
+    def steps(self, episodes: Sequence[Episode]) -> Steps:
+        """Return the steps as they were."""
+        return Steps.from_episodes(episodes, self.noise)
+
+    def touched(self, episodes: Sequence[Episode]) -> Steps:
+        """Return the steps without the motion of objects that nothing touches."""
+        steps = self.steps(episodes)
+        return steps if self.own is None else self.own.subtract(steps)
 
 
 @dataclass(frozen=True)
@@ -75,6 +93,7 @@ def infer_structure(
     hidden: Sequence[int] | None = None,
     later: Sequence[Episode] = (),
     may_show: bool = False,
+    moves_by_itself: bool = True,
 ) -> Structure:
     """Infer the structure of a task from its steps; a pure function of arrays.
 
@@ -88,17 +107,15 @@ def infer_structure(
     later: with the actions of a policy. They show more contacts and positions, but not what rests or what follows actions:
         a policy chooses its actions by what it sees. Discrete actions are seen one-hot.
     may_show: whether hidden columns are shown again if networks clearly predict worse without them.
+    moves_by_itself: whether what moves, although actions do not move it, may be an object. It is a body else.
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     _check(episodes, spec)
     episodes, probing, later = (_with_vectors(each, spec.action) for each in (episodes, probing, later))
-    random_steps = Steps.from_episodes(episodes)
-    noise = measure_noise(random_steps)
-    as_seen = Steps.from_episodes([*episodes, *later], noise), replace(random_steps, noise=noise)
-    view = _View.of(find_units(as_seen[0]), as_seen)
+    stack, view, parts = _find_parts(episodes, later, compute_reward, moves_by_itself)
     copies, constant = find_goal_copies(view.steps), find_constant_columns(view.steps)
-    parts = find_parts(view.steps, view.random_steps, partial(errors_add_up, compute_reward, episodes))
-    everything = Steps.from_episodes([*episodes, *later, *probing], noise)
+    as_seen = stack.touched([*episodes, *later]), stack.touched(episodes)
+    everything = stack.touched([*episodes, *later, *probing])
     view, sequence, guesses = _look_for_contact(view, as_seen, everything, parts, copies)
     units, steps = view.units, view.steps
     decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden, may_show, bool(spec.action.n_values))
@@ -123,7 +140,30 @@ def infer_structure(
         return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known))
     if sequence is None or not probing:
         return found
-    return _with_probing(found, sequence, [*episodes, *later], probing, everything, compute_reward, decided)
+    return _with_probing(found, sequence, [*episodes, *later], probing, stack, compute_reward, decided)
+
+
+def _find_parts(
+    episodes: Sequence[Episode], later: Sequence[Episode], compute_reward: RewardOf | None, moves_by_itself: bool
+) -> tuple[_Stack, _View, Parts]:
+    """Return what makes steps of episodes, these in the units of the goal, and its parts.
+
+    What moves, although actions move no column of it, is an object if it rests as objects do once its own motion is
+    subtracted.
+    """
+    stack = _Stack(measure_noise(Steps.from_episodes(episodes)))
+    find = partial(find_parts, errors_add_up=partial(errors_add_up, compute_reward, episodes))
+    as_seen = stack.steps([*episodes, *later]), stack.steps(episodes)
+    view = _View.of(find_units(as_seen[0]), as_seen)
+    parts = find(view.steps, view.random_steps)
+    own = find_own_motion(as_seen[1], parts, find_goal_copies(view.steps), view.controlled) if moves_by_itself else None
+    if own is None:
+        return stack, view, parts
+    steps, random_steps = (view.units.apply(own.subtract(each)) for each in as_seen)
+    with_objects = find(steps, random_steps)
+    if set(own.dimensions) & set(with_objects.body):
+        return stack, view, parts
+    return replace(stack, own=own), replace(view, steps=steps, random_steps=random_steps), with_objects
 
 
 def _broken(episodes: Sequence[Episode], spec: GoalSpec) -> float:
@@ -161,13 +201,13 @@ def _with_probing(
     sequence: ObjectSequence,
     episodes: Sequence[Episode],
     probing: Sequence[Episode],
-    as_seen: Steps,
+    stack: _Stack,
     compute_reward: RewardOf | None,
     decided: _Decided,
 ) -> Structure:
-    """Return the structure with what episodes that seek contact show besides. as_seen: the steps of all episodes."""
-    noise, objects = as_seen.noise, sequence.dimensions
-    steps, everything = Steps.from_episodes(probing, noise), found.units.apply(as_seen)
+    """Return the structure with what episodes that seek contact show besides."""
+    steps, objects = stack.touched(probing), sequence.dimensions
+    everything = found.units.apply(stack.touched([*episodes, *probing]))
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
     if found.probes[0] < MOSTLY * len(probing):  # the tool must also be turned or closed, or it is another one
@@ -178,9 +218,9 @@ def _with_probing(
         return replace(found, sequence=None)
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, objects)
     sequence = measure_sequence(everything, sequence, distance)
-    if not found.parts.body:
-        found = replace(found, workspace=_find_workspace(everything, probing, noise, found.parts, sequence))
-    found = _with_contact(found, sequence, everything, decided)
+    if not (found.parts.body or found.parts.move_by_themselves):
+        found = replace(found, workspace=_find_workspace(everything, probing, found.parts, sequence))
+    found = _with_contact(found, sequence, found.units.apply(stack.steps([*episodes, *probing])), decided)
     if (
         compute_reward is not None
         and not (sequence.others or sequence.has_poses)
@@ -190,11 +230,9 @@ def _with_probing(
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
 
 
-def _find_workspace(
-    everything: Steps, probing: Sequence[Episode], noise: Array | None, parts: Parts, sequence: ObjectSequence
-) -> Workspace:
+def _find_workspace(everything: Steps, probing: Sequence[Episode], parts: Parts, sequence: ObjectSequence) -> Workspace:
     """Return where nothing can move the objects any more."""
-    whole = Steps.from_episodes(whole_episodes(probing), noise)
+    whole = Steps.from_episodes(whole_episodes(probing), everything.noise)
     if sequence.is_plain and not sequence.joint.leads_to_goals:
         reach = find_reach(everything, whole, sequence.joint)
         if reach.is_left:

@@ -26,22 +26,28 @@ class Part:
 
     kind: "body" if actions move it at once; "object" if it rests in most random steps, and at the start of most episodes,
         until something moves it; "unmoved" if nothing moved it yet, as an object far from the tool.
-    rest: fraction of the random steps in which it rests.
+    rest: fraction of the random steps in which it rests, or moves by itself.
+    moves_by_itself: whether it is an object that moves although nothing touches it, see `OwnMotion`.
     """
 
     dimensions: Dimensions
     kind: PartKind
     rest: float
+    moves_by_itself: bool = False
 
     @property
     def name(self) -> str:
         """The kind in words."""
         return {"body": "a body", "object": "an object", "unmoved": "an object that nothing moved yet"}[self.kind]
 
+    @property
+    def reason(self) -> str:
+        """Why it is of this kind."""
+        return f"it {'moves by itself' if self.moves_by_itself else 'rests'} in {self.rest:.0%} of the random steps"
+
     def evidence(self) -> str:
         """Return the evidence in a few words."""
-        listed = ", ".join(map(str, self.dimensions))
-        return f"achieved_goal[{listed}] is {self.name}, as it rests in {self.rest:.0%} of the random steps"
+        return f"achieved_goal[{', '.join(map(str, self.dimensions))}] is {self.name}, as {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,11 @@ class Parts:
     def has_object(self) -> bool:
         """Whether the goal is, at least partly, about something that must be touched first."""
         return bool(self.objects)
+
+    @property
+    def move_by_themselves(self) -> bool:
+        """Whether some object moves although nothing touches it."""
+        return any(each.moves_by_itself for each in self.parts)
 
     @property
     def has_positions(self) -> bool:
@@ -117,7 +128,11 @@ def find_parts(
         if not is_asked[run].any():  # what never moves and need not move belongs to the part beside it
             groups = _with_unmoved(groups, run, is_body, is_asked=False)
     rests = [float((at_random[:, group] <= 1).all(1).mean()) for group in groups]
-    parts = [Part(tuple(group), _kind(group, is_body, moved), rest) for group, rest in zip(groups, rests, strict=True)]
+    by_itself = np.zeros(steps.goal_size, bool) if steps.own_motion is None else (steps.own_motion != 0).any(0)
+    parts = [
+        Part(tuple(group), _kind(group, is_body, moved), rest, bool(by_itself[group].any()))
+        for group, rest in zip(groups, rests, strict=True)
+    ]
     return Parts(tuple(sorted(parts, key=lambda part: part.dimensions)), steps.goal_std)
 
 
@@ -140,10 +155,14 @@ def _settling(random_steps: Steps, least: Array, length: int) -> Array:
 def _moved_by_episode(steps: Steps, noise: Array) -> Array:
     """Return whether each dimension of the goal ends elsewhere than it started, (episodes, goal size) bool.
 
-    Positions are means of the readings in the first and the last fifth of an episode: noise changes them less.
+    Positions are means of the readings in the first and the last fifth of an episode: noise changes them less. What moves
+    by itself ends elsewhere if something moved it.
     """
     moved = []
     for k in np.unique(steps.episode):
+        if steps.own_motion is not None:
+            moved.append(steps.displacement[steps.episode == k].any(0))
+            continue
         positions = steps.next_achieved_goal[steps.episode == k]
         n_readings = max(1, int(LITTLE * len(positions)))
         change = positions[-n_readings:].mean(0) - positions[:n_readings].mean(0)

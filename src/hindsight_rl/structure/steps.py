@@ -39,6 +39,7 @@ class Steps:
 
     noise: standard deviation of the sensor noise in displacements of the achieved goal, (goal size,); None: there is none.
     others_moved: how far the objects that were left out move, in standard deviations of their goals; None: none was.
+    own_motion: how the achieved goal moves by itself, (N, goal size), which is no displacement; None: it does not.
     """
 
     observation: Array
@@ -50,6 +51,7 @@ class Steps:
     episode: Array
     noise: Array | None = None
     others_moved: Array | None = None
+    own_motion: Array | None = None
 
     @classmethod
     def from_episodes(cls, episodes: Sequence[Episode], noise: Array | None = None) -> Steps:
@@ -83,9 +85,9 @@ class Steps:
         return found
 
     def _with_dimensions(self, dimensions: Sequence[int]) -> Steps:
-        names = ("achieved_goal", "next_achieved_goal", "desired_goal")
-        noise = None if self.noise is None else self.noise[list(dimensions)]
-        return replace(self, noise=noise, **{name: getattr(self, name)[:, list(dimensions)] for name in names})
+        names = ("achieved_goal", "next_achieved_goal", "desired_goal", "noise", "own_motion")
+        given = {name: values for name in names if (values := getattr(self, name)) is not None}
+        return replace(self, **{name: values[..., list(dimensions)] for name, values in given.items()})
 
     @classmethod
     def join(cls, parts: Sequence[Steps]) -> Steps:
@@ -124,6 +126,7 @@ class Steps:
     def displacement(self) -> Array:
         """How each dimension of the achieved goal changes in each step, (N, goal size); 0 where that may be noise."""
         change = self.next_achieved_goal - self.achieved_goal
+        change = change if self.own_motion is None else change - self.own_motion
         return change if self.noise is None else np.where(np.abs(change) <= MOST_DEVIATIONS * self.noise, 0.0, change)
 
     @property

@@ -148,8 +148,9 @@ class StructureSearch:
             self._probe(run, episodes, found, found.sequence)
         elif steps < state.seek_until + (MOST_RANDOM_STEPS if found.n_onsets and found.parts.has_positions else 0):
             state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
-        else:
-            self._learn(run, found)
+        else:  # what moves by itself, and nothing touches, is learned as a body is
+            is_open = found.parts.move_by_themselves
+            self._learn(run, self._infer_without_probing(episodes, moves_by_itself=False) if is_open else found)
 
     def _probe(self, run: RunState, episodes: Sequence[Episode], found: Structure, sequence: ObjectSequence) -> None:
         state = self.state
@@ -211,11 +212,15 @@ class StructureSearch:
             may_show=may_show,
         )
 
-    def _infer_without_probing(self, episodes: Sequence[Episode]) -> Structure:
+    def _infer_without_probing(self, episodes: Sequence[Episode], moves_by_itself: bool = True) -> Structure:
         """Infer the structure from random episodes and all later ones, as if none of them sought contact."""
-        n, known = self.state.random_episodes, self.state.found.value("symmetries", ())
         return infer_structure(
-            episodes[:n], self._spec, compute_reward=self._compute_reward, known=known, later=episodes[n:]
+            episodes[: self.state.random_episodes],
+            self._spec,
+            compute_reward=self._compute_reward,
+            known=self.state.found.value("symmetries", ()),
+            later=episodes[self.state.random_episodes :],
+            moves_by_itself=moves_by_itself,
         )
 
     def _learn(self, run: RunState, found: Structure) -> None:
