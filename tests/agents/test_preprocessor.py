@@ -7,7 +7,7 @@ from plain_agents import random_batch
 
 from hindsight_rl.agents.losses import value_range
 from hindsight_rl.agents.networks import choose_device
-from hindsight_rl.agents.policy import PolicySpec
+from hindsight_rl.agents.policy import Policy, PolicySpec, PolicyWeights
 from hindsight_rl.agents.preprocessor import Preprocessor
 from hindsight_rl.errors import OptionError, ShapeError
 from hindsight_rl.options import AgentOptions, DDPGOptions, DQNOptions
@@ -171,3 +171,30 @@ def test_the_goals_of_subgoals_are_in_the_goal_statistics():
 def test_value_range(reward_range, clip_targets, expected):
     spec = replace(make_spec(), reward_low=reward_range[0], reward_high=reward_range[1])
     assert value_range(spec, AgentOptions(discount=0.98, clip_targets=clip_targets)) == pytest.approx(expected)
+
+
+HANDLE = "reach achieved=0,1 goal=0*o0+4,o1+1 tolerance=0.5 switch_distance=2 dimensions=0 placed=0.25"
+
+
+def test_a_place_that_is_no_position_in_the_goal_is_seen_after_it():
+    inputs = make_preprocessor(DDPGOptions(normalize=False, subgoals=(HANDLE,), goal_features="relative"))
+    batch = one_batch(subgoal=np.array([[1, 0]]), place=np.array([[[4.0, 3.0], [0.0, 0.0]]]))
+    found = inputs.transitions(batch, 1)
+    # observation, goal and place, what is left of both, and whether the place is sought
+    assert found.inputs[0].tolist() == [[1, 2, 0.5, 4, 3, -4.5, 3, 1, 1], [3, 90, -0.5, 0, 0, -6.5, 0, 0, 0]]
+    # the row of the task: at (0, 0) the tool is far from the handle at (4, 1); all else counts as reached
+    assert found.next_policy_inputs[0].tolist()[1] == [0, 0, -0.5, 4, 1, 0, 4, 1, 1]
+
+
+def test_acting_and_learning_see_the_same_place():
+    options = DDPGOptions(normalize=False, subgoals=(HANDLE,), goal_features="relative")
+    inputs, policy = make_preprocessor(options), Policy(PolicySpec(make_spec(), options))
+    observed = np.array([0.0, 0.0]), np.array([8.0]), np.array([-0.5])
+    weights = PolicyWeights(
+        np.zeros(policy.spec.architecture.n_weights, np.float32), np.zeros(9, np.float32), np.ones(9, np.float32)
+    )
+    policy.load(weights)
+    batch = one_batch(subgoal=np.array([[0, 0]]))
+    learned = inputs.transitions(batch, 1).next_policy_inputs[0, 1].tolist()
+    assert policy.inputs((), observed).tolist() == learned
+    assert policy.inputs((1,), [part[None] for part in observed])[0].tolist() == learned

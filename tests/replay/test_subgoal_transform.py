@@ -71,6 +71,28 @@ def test_against_a_slow_model(subgoals, how):
     assert set(np.unique(batch.subgoal)) == set(range(len(subgoals) + 1))
 
 
+HANDLE = "reach achieved=0,1,3 goal=4,2,1 tolerance=1.5 switch_distance=2 dimensions=0 placed=0.25"
+
+
+def test_places_that_are_no_positions_in_the_goal_stand_beside_it():
+    buffer, plain = make_buffer((HANDLE,), subgoal_fraction=0.5), make_buffer(())
+    batch, was, rows = buffer.sample(600), plain.sample(600), buffer.timeline.rows
+    here = batch.subgoal == 1
+    assert batch.goal.shape == was.goal.shape
+    assert not batch.place[~here].any()
+    for i in np.flatnonzero(here):
+        seen, name = rows["observation"], "achieved_goal" if batch.is_relabelled[i] else "desired_goal"
+        sources = np.flatnonzero((rows[name] == was.goal[i]).all(1)) if batch.is_relabelled[i] else [batch.row[i]]
+        columns = [0, 1, 3] if batch.is_relabelled[i] else [4, 2, 1]
+        wanted = [seen[row][columns] for row in sources] or [batch.place[i]]  # the desired goal of another episode
+        assert any(np.array_equal(batch.place[i], each) for each in wanted)
+        reached = seen[batch.row[i] + 1][[0, 1, 3]]
+        assert batch.reward[i] == -float(np.linalg.norm(reached - batch.place[i]) >= 1.5)
+        assert batch.achieved_goal[i, 0] == batch.goal[i, 0]  # the drawer itself counts as reached
+        assert np.array_equal(batch.goal[i], was.goal[i])
+    assert len(set(batch.reward[here].tolist())) == 2
+
+
 def test_the_fraction_is_split_between_the_subgoals():
     subgoal = make_buffer((REACH, LIFT), subgoal_fraction=0.4).sample(20_000).subgoal
     assert [np.mean(subgoal == n) for n in range(3)] == pytest.approx([0.6, 0.2, 0.2], abs=0.01)

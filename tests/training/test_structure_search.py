@@ -383,6 +383,7 @@ def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
         sequence=None,
         symmetries=(),
         guesses=(),
+        subgoals=(),
         has_paths=False,
         has_walls=False,
         parts=SimpleNamespace(goal_std=1.0),

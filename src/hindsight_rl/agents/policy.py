@@ -65,7 +65,10 @@ class PolicySpec:
     @cached_property
     def layout(self) -> Layout:
         """Return the columns of the network input."""
-        return Layout(self.task.observation, self.task.goal, self.options, self.parsed_subgoals.n_indices)
+        goal, subgoals = self.task.goal, self.parsed_subgoals
+        if subgoals.n_added:
+            goal = ArraySpec((goal.size + subgoals.n_added,), goal.dtype)
+        return Layout(self.task.observation, goal, self.options, subgoals.n_indices)
 
     @property
     def subgoals(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,8 @@ class Preprocessor:
             )
         action = batch.action if self._action_size else None
         subgoal = np.zeros(batch.reward.shape, np.int64) if batch.subgoal is None else batch.subgoal
+        if batch.place is not None:
+            batch = replace(batch, goal=np.concatenate((batch.goal, batch.place), -1))
         critic_inputs = self._inputs(batch.observation, batch.achieved_goal, batch.goal, subgoal, action)
         next_inputs = self._inputs(batch.next_observation, batch.next_achieved_goal, batch.goal, subgoal)
         return Transitions(
@@ -197,10 +199,7 @@ class Normalizer:
 
     def update(self, episode: Episode) -> None:
         """Add every row of an episode, the last one included, with each object that networks see in the first place."""
-        goals = [episode.achieved_goal, episode.desired_goal]
-        for subgoal in self.subgoals:
-            parts = (subgoal.achieved, subgoal.goal)
-            goals += [subgoal.fill(part.of(episode.observation), episode.achieved_goal) for part in parts]
+        goals = self.subgoals.all_goals(episode.observation, episode.achieved_goal, episode.desired_goal)
         for columns, dimensions in self.subgoals.orders:
             self._add("observation", episode.observation[columns])
             for goal in goals:

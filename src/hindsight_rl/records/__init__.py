@@ -231,6 +231,7 @@ class Batch:
     discount: factor of the next value, 0 if terminated; None: the agent uses its own, for one-step returns.
     weight: weight of each sample in the loss; None: all the same.
     subgoal: 0 if `goal` is the task's goal, otherwise the number of the subgoal; None without subgoals.
+    place: the goal of a subgoal in the dimensions that it adds to goals, 0 for other samples; None if none adds any.
     n_demonstrations: the last so many transitions of each batch are demonstrations.
     """
 
@@ -247,6 +248,7 @@ class Batch:
     discount: Array | None = None
     weight: Array | None = None
     subgoal: Array | None = None
+    place: Array | None = None
     n_demonstrations: int = 0
 
     def __len__(self) -> int:

@@ -104,6 +104,12 @@ def _contacts(found: Structure) -> Iterator[Finding]:
         name, columns = f"columns {found.units.listed(contact.tool)}", found.units.of(contact.tool).columns
         verdict = f"move columns {listed(contact.object_columns)} by touch"
         yield Finding("contact", name, verdict, reason, columns, middle, low, high, TOLERANCE * low)
+    for handle in found.handles:
+        low, middle, high = handle.distances
+        reason = f"they were near where it moved from rest, in {handle.figures()}"
+        name, columns = f"columns {found.units.listed(handle.tool)}", found.units.of(handle.tool).columns
+        verdict = f"move achieved_goal[{handle.dimension}] at {handle.place_of(found.units).text()}"
+        yield Finding("contact", name, verdict, reason, columns, middle, low, high, TOLERANCE * low)
 
 
 def _symmetries(found: Structure) -> Iterator[Finding]:
@@ -121,6 +127,8 @@ def _tested(
 
 def explain_missing(found: Structure) -> list[str]:
     """Return one sentence for each kind of structure that was not found or is uncertain."""
+    if found.contact is None and found.handles:
+        return ["no hidden columns and symmetries: they are looked for where a tool meets the positions of objects"]
     if not found.parts.has_object or not found.copies.is_complete:
         return [f"no object, so no subgoals and hidden columns: {_why_no_object(found)}", *_mirrors(found)]
     if found.contact is None:

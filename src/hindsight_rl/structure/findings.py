@@ -11,6 +11,7 @@ from ..records.exploration import Probing, as_rows
 from .columns import ColumnDifference, GoalCopies, Units, listed
 from .contact import Contact, missing_differences
 from .controlled import ControlledColumns
+from .handles import Handle
 from .model import Difference, NeededColumns, Relevance
 from .object_sequence import ObjectSequence
 from .parts import POSITION_SIZES, Parts
@@ -36,6 +37,7 @@ class Structure:
     positions: of tool and objects along axes of which a mirror holds. without_positions: how much worse networks predict
         that see only the gaps between them; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
+    handles: where the tool must be to move what has no position in the goal.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     stopped: number of episodes in which something stops a body inside the range of positions, and of all.
     has_choices: whether actions are Discrete, so that no symmetries are sought.
@@ -65,6 +67,7 @@ class Structure:
     action_range: ActionRange | None = None
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
+    handles: tuple[Handle, ...] = ()
     guesses: tuple[tuple[int, ...], ...] = ()
     has_choices: bool = False
     stopped: tuple[int, int] = (0, 0)
@@ -105,7 +108,9 @@ class Structure:
         yield Feature("object", self.parts.evidence())
         if not self.parts.body:
             yield Feature("lone_object", self.parts.evidence())
-        if self.contact is not None:
+        if self.contact is None and self.handles:
+            yield Feature("guided", f"a subgoal leads to the first contact, as {self._why_handles}", needs="subgoals")
+        elif self.contact is not None:
             reach = f"as the tool reaches {self.contact.in_reach:.0%} of the goals"
             if self.contact.leads_to_goals:
                 yield Feature("guided", f"a subgoal leads to the first contact, {reach}", needs="subgoals")
@@ -162,12 +167,31 @@ class Structure:
         n = len(self._whole_goal)
         return f"with {self.tolerance_levels} tolerance levels in each of {n} dimensions, most starts count as a success"
 
+    @property
+    def _why_handles(self) -> str:
+        return "; ".join(handle.evidence(self.units) for handle in self.handles)
+
+    @property
+    def has_all_handles(self) -> bool:
+        """Whether there are only objects without a position, and all of them have a handle."""
+        return {k for each in self.parts.objects for k in each} == {handle.dimension for handle in self.handles}
+
+    @property
+    def subgoals(self) -> tuple[str, ...]:
+        """The subgoals that lead to handles and to objects, as the option writes them."""
+        handles = tuple(handle.subgoal(self.units).text() for handle in self.handles)
+        if self.contact is None or self.sequence is None or not self.contact.leads_to_goals:
+            return handles
+        return *handles, *self.sequence.subgoals(self.units, are_all=not handles)
+
     def _with_contact(self) -> Iterator[Choice]:
-        if self.contact is None or self.sequence is None:
+        if self.subgoals:
+            of_objects = [] if self.sequence is None else [self.sequence.evidence(self.units) + self.units.evidence()]
+            yield Choice(
+                "subgoals", self.subgoals, "; ".join([*([self._why_handles] if self.handles else []), *of_objects])
+            )
+        if self.contact is None:
             return
-        if self.contact.leads_to_goals:
-            evidence = self.sequence.evidence(self.units) + self.units.evidence()
-            yield Choice("subgoals", self.sequence.subgoals(self.units), evidence)
         missing = missing_differences(self.contact, self.differences, self.units)
         if missing:
             yield Choice("column_differences", missing, "no column holds these gaps between tool and object")

@@ -25,13 +25,14 @@ from .contact import MIN_ONSETS, Contact, find_onsets, gap_columns
 from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
 from .gaps import find_gaps
+from .handles import find_handles
 from .mirrors import Mirrors
 from .model import COLUMN_MARGIN, ColumnTest, NeededColumns
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
 from .own_motion import OwnMotion, find_own_motion
 from .parts import Parts, find_parts
 from .random_actions import measure_inertia
-from .steps import HELD_OUT, MOSTLY, Steps, measure_noise
+from .steps import BESIDE, HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import guess_tools
@@ -139,7 +140,7 @@ def infer_structure(
     if not (parts.has_object or decided.has_choices or found.has_walls) and copies.is_complete:
         return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known))
     if sequence is None or not probing:
-        return found
+        return _with_handles(found, steps, episodes, compute_reward)
     return _with_probing(found, sequence, [*episodes, *later], probing, stack, compute_reward, decided)
 
 
@@ -220,6 +221,7 @@ def _with_probing(
     sequence = measure_sequence(everything, sequence, distance)
     if not (found.parts.body or found.parts.move_by_themselves):
         found = replace(found, workspace=_find_workspace(everything, probing, found.parts, sequence))
+    found = _with_handles(replace(found, sequence=sequence), everything, episodes, compute_reward)
     found = _with_contact(found, sequence, found.units.apply(stack.steps([*episodes, *probing])), decided)
     if (
         compute_reward is not None
@@ -228,6 +230,23 @@ def _with_probing(
     ):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
+
+
+def _with_handles(
+    found: Structure, steps: Steps, episodes: Sequence[Episode], compute_reward: RewardOf | None
+) -> Structure:
+    """Return the structure with where the tool must be to move what has no position in the goal."""
+    if not found.parts.has_object or (found.contact is not None and not found.contact.leads_to_goals):
+        return found
+    tool = found.contact.axes if found.contact is not None else ()
+    positions = [k for dimensions in found.sequence.dimensions for k in dimensions] if found.sequence else []
+    handles = []
+    for each in find_handles(steps, found.parts, found.copies, found.controlled, tool, positions):
+        k = each.dimension
+        distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, [[k]])
+        usual = BESIDE * float(steps.desired_goal[steps.starts_episode, k].std())
+        handles.append(replace(each, placed=usual if distance is None else distance))
+    return replace(found, handles=tuple(each for each in handles if each.placed > 0))
 
 
 def _find_workspace(everything: Steps, probing: Sequence[Episode], parts: Parts, sequence: ObjectSequence) -> Workspace:

@@ -76,9 +76,9 @@ class ObjectSequence:
         """Return how near to its goal object k counts as placed: if all are, that is a success."""
         return self.contacts[k].distances[1] if self.success_distance is None else self.success_distance
 
-    def subgoals(self, units: Units) -> tuple[str, ...]:
-        """Return a subgoal for each object, as the option `subgoals` writes them."""
-        if self.is_plain:
+    def subgoals(self, units: Units, are_all: bool = True) -> tuple[str, ...]:
+        """Return a subgoal for each object, as the option `subgoals` writes them. are_all: whether there are no others."""
+        if self.is_plain and are_all:
             reach = self.contacts[0].subgoal(units)
             return (replace(reach, dimensions=self.dimensions[0] if self.has_poses else ()).text(),)
         found = []

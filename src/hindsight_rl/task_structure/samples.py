@@ -101,7 +101,7 @@ class SubgoalTransform:
     ) -> None:
         self.subgoals, self.fraction, (self._missed, self._reached) = subgoals, fraction, rewards
         self._symmetry = SymmetryTransform(group) if subgoals.has_objects and len(group) > 1 else None
-        for subgoal in subgoals if self._symmetry is None else ():
+        for subgoal in subgoals if self._symmetry is None and len(group) > 1 else ():
             if (columns := group.differing_columns(subgoal)) is not None:
                 which = f"the columns {columns} of the subgoal {subgoal.name}"
                 raise OptionError(f"The symmetries must transform {which} as they transform goals.")
@@ -113,11 +113,14 @@ class SubgoalTransform:
         """Choose the samples of each subgoal. `subgoal` of the batch says which subgoal a sample has, 0 for none."""
         element = None if self._symmetry is None else self._symmetry.apply(batch, rng)
         subgoal, size = self._draw(rng.uniform(len(batch))), len(self.subgoals)
+        place = np.zeros((len(batch), self.subgoals.n_added), batch.goal.dtype)
         for k in range(1, self.subgoals.n_indices - size + 1):
             self._ask_for_first(batch, np.flatnonzero(subgoal == size + k), k)
         for index in range(1, size + 1):
-            self._relabel(batch, draw.goal_at, np.flatnonzero(subgoal == index), index, element)
+            self._relabel(batch, place, draw.goal_at, np.flatnonzero(subgoal == index), index, element)
         draw.batch.subgoal = subgoal.reshape(draw.batch.row.shape)
+        if self.subgoals.n_added:
+            draw.batch.place = place.reshape(*draw.batch.row.shape, -1)
 
     def _draw(self, u: Array) -> Array:
         """Return the index of the subgoal of each sample, (B,). u: (B,) in [0, 1)."""
@@ -134,11 +137,12 @@ class SubgoalTransform:
         batch.next_achieved_goal[here] = reached = self.subgoals.of_first(k, batch.next_achieved_goal[here], goal)
         self._reward(batch, here, self._are_placed(k, reached, goal))
 
-    def _relabel(self, batch: Batch, goal_at: Array, here: Array, index: int, element: Array | None) -> None:
+    def _relabel(self, batch: Batch, place: Array, goal_at: Array, here: Array, index: int, element: Array | None) -> None:
         """Write goals and rewards of a subgoal into the samples `here`.
 
         The goal comes from the row of the sample's goal: the subgoal achieved there if relabelled, else desired there.
         Objects before it stay where the sample's own goal asks for them; the dimensions of those after it count as reached.
+        place: of all samples, (B, dimensions that subgoals add), where a goal that is no position in the task's goal goes.
         element: by which the samples were transformed; None: by none.
         """
         subgoal = self.subgoals.items[index - 1]
@@ -158,8 +162,12 @@ class SubgoalTransform:
         gap = subgoal.achieved.of(observations[1]) - goal
         is_met = np.sqrt(np.square(gap).sum(1)) < subgoal.tolerance
         is_met &= self._are_placed(index - 1, batch.next_achieved_goal[here], own)
-        batch.achieved_goal[here], batch.next_achieved_goal[here] = before, after
-        batch.goal[here] = subgoal.fill(goal, own)
+        size = own.shape[-1]
+        batch.achieved_goal[here], batch.next_achieved_goal[here] = before[:, :size], after[:, :size]
+        if subgoal.n_added:
+            place[here] = goal
+        else:
+            batch.goal[here] = subgoal.fill(goal, own)
         self._reward(batch, here, is_met)
 
     def _are_placed(self, k: int, achieved_goal: Array, goal: Array) -> Array:

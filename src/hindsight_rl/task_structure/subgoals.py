@@ -20,6 +20,11 @@ as placed: "reach achieved=0,1,2 goal=7,8,9 tolerance=0.03 switch_distance=0.15 
   that is acted for in the place of the first one. What they learn of one object then holds for the others, too. Columns
   at one place stay where they are if some of them are hidden from the networks and others are not.
 
+What must be moved may have no position in the goal: a drawer, a switch. Then `achieved` and `goal` name the tool and the
+place where it must be, in as many columns as these have: "reach achieved=0,1 goal=o5+0.1,0*o1+0.4 tolerance=0.03
+switch_distance=0.1 dimensions=0 placed=0.05". Goals get as many dimensions after those of the task. They are 0 in all goals
+but those of such subgoals.
+
 If the goal is the position and the angle of one object, its subgoal names the dimensions of the position alone, without
 `placed`. The other dimensions count as reached for it, and the task's own goal asks for all of them.
 """
@@ -54,7 +59,8 @@ Goals = tuple[Any, Any, Any]  # the index of the subgoal, its achieved goal and 
 class Subgoal:
     """A goal to reach before the task's goal.
 
-    achieved, goal: columns of the observation, as many as the task's goals have, or as `dimensions`.
+    achieved, goal: columns of the observation, as many as the task's goals have, or as `dimensions`. If they are more than
+        `dimensions`, they are a place that goals do not have.
     tolerance: the subgoal is met within this distance.
     switch_distance: within this distance the policy acts for the next goal.
     dimensions: of the task's goal, the position of the object that the subgoal leads to; empty: all.
@@ -125,6 +131,19 @@ class Subgoal:
         """Return the dimensions (..., k) of goals (..., g) that are the position of the object."""
         return goal[..., self._index]
 
+    @cached_property
+    def n_added(self) -> int:
+        """How many dimensions the subgoal adds to goals: those of a place that has no position in the goal, or 0."""
+        size = len(self.achieved.columns)
+        return size if self.dimensions and size != len(self.dimensions) else 0
+
+    def with_place(self, values: Any, goals: Any, xp: Any = np) -> Any:
+        """Return goals (..., g) with the place, `values` (..., k): in the object's dimensions, or in the added ones."""
+        if not self.n_added:
+            return self.fill(values, goals, xp)
+        of_task = goals[..., : goals.shape[-1] - self.n_added]
+        return xp.concatenate((of_task, values), -1, dtype=xp.float32, casting="unsafe")
+
     def fill(self, values: Any, others: Any, xp: Any = np) -> Any:
         """Return goals (..., g) with the object's dimensions from `values` (..., k) and the rest from `others` (..., g).
 
@@ -172,7 +191,12 @@ class Subgoals:
         self.has_objects = bool(self.items and self.items[0].placed)
         is_all = sum(len(each.dimensions) for each in self.items) == spec.goal.size
         self._n_first = len(self) - is_all if self.has_objects else 0  # goals that ask for the first objects only
-        self._exchanges = tuple(_exchange(self.items[0], each, spec, hidden) for each in self.items[1:] if each.columns)
+        self.n_added, self._size = max((each.n_added for each in self.items), default=0), spec.goal.size
+        self._exchanges = tuple(
+            _exchange(self.items[0], each, (spec.observation.size, self._size + self.n_added), hidden)
+            for each in self.items[1:]
+            if each.columns
+        )
 
     def __len__(self) -> int:
         """Return the number of subgoals."""
@@ -186,6 +210,22 @@ class Subgoals:
     def n_indices(self) -> int:
         """Return how many indices besides TASK rows can have: with objects also those of the first objects being placed."""
         return len(self) + self._n_first
+
+    def widen(self, goals: Any, xp: Any = np) -> Any:
+        """Return goals (..., g) with zeros in the dimensions that subgoals add; others as they are."""
+        if not self.n_added or goals.shape[-1] > self._size:
+            return goals
+        return xp.concatenate((goals, *(goals[..., :1] * 0,) * self.n_added), -1, dtype=xp.float32, casting="unsafe")
+
+    def _with_places(self, subgoal: Any, observation: Any, achieved_goal: Any, goal: Any, xp: Any) -> tuple[Any, Any]:
+        """Return achieved goal and goal with all dimensions. The tool achieves those that the subgoal of a row adds."""
+        is_wide = achieved_goal.shape[-1:] != (self._size,)
+        achieved_goal, goal = self.widen(achieved_goal, xp), self.widen(goal, xp)
+        for k, each in enumerate(self.items, 1):
+            if each.n_added and not is_wide:
+                reached = each.with_place(each.achieved.of(observation, xp), achieved_goal, xp)
+                achieved_goal = xp.where(xp.asarray(subgoal == k)[..., None], reached, achieved_goal)
+        return achieved_goal, goal
 
     def acting_goals(
         self, observation: Any, achieved_goal: Any, goal: Any, subgoal: Any, is_guided: bool = False, xp: Any = np
@@ -202,6 +242,7 @@ class Subgoals:
         """
         if not self.items:
             return subgoal, achieved_goal, goal
+        achieved_goal, goal = self._with_places(subgoal, observation, achieved_goal, goal, xp)
         size, considered = len(self), subgoal - (len(self) if self.has_objects else 1)
         considered = xp.where(subgoal == TASK, self._n_first + 1 if self.has_objects else size, considered)
         acting, acting_achieved, acting_goal = subgoal, achieved_goal, goal
@@ -225,6 +266,7 @@ class Subgoals:
 
     def acting_goal(self, observation: Array, achieved_goal: Array, goal: Array, is_guided: bool) -> Goals:
         """Return what `acting_goals` returns for one observation of the task's own goal, in less time."""
+        achieved_goal, goal = map(self.widen, (achieved_goal, goal))
         for index, each in enumerate(self.items, 1):
             if each.placed and each.is_placed(achieved_goal, goal):
                 continue
@@ -238,7 +280,9 @@ class Subgoals:
         """Return achieved goal and goal (..., g) of the subgoal k: the tool at its object, the objects before it placed."""
         each = self.items[k - 1]
         before = self.of_first(k - 1, achieved_goal, goal, xp) if each.dimensions else achieved_goal
-        return each.fill(each.achieved.of(observation, xp), before, xp), each.fill(each.goal.of(observation, xp), goal, xp)
+        before, goal = (self.widen(each, xp) for each in (before, goal))
+        reached, wanted = (part.of(observation, xp) for part in (each.achieved, each.goal))
+        return each.with_place(reached, before, xp), each.with_place(wanted, goal, xp)
 
     def seen(self, subgoal: Any, observation: Any, achieved_goal: Any, goal: Any, xp: Any = np) -> tuple[Any, Any, Any]:
         """Return observation (..., n), achieved goal and goal (..., g) as networks see them.
@@ -250,6 +294,7 @@ class Subgoals:
         """
         if not self.has_objects:
             return observation, achieved_goal, goal
+        achieved_goal, goal = self._with_places(subgoal, observation, achieved_goal, goal, xp)
         size, has_bodies = len(self), len(self) == self._n_first
         acted_for = xp.where(xp.asarray(subgoal > size), subgoal - size, subgoal)
         acted_for = xp.where(xp.asarray(subgoal == TASK), size + has_bodies, acted_for)  # bodies are placed last
@@ -269,6 +314,17 @@ class Subgoals:
         for columns, dimensions in self._exchanges:
             yield (..., columns), (..., dimensions)
 
+    def all_goals(self, observation: Array, achieved_goal: Array, desired_goal: Array) -> list[Array]:
+        """Return the goals of N rows, those of subgoals included, (N, g) each. Added dimensions hold the tool."""
+        goals = [achieved_goal, desired_goal]
+        for each in self.items:
+            if each.n_added:
+                tool = each.achieved.of(observation)
+                goals[:2] = (each.with_place(tool, self.widen(goal)) for goal in (achieved_goal, desired_goal))
+            wide = self.widen(achieved_goal)
+            goals += [each.with_place(part.of(observation), wide) for part in (each.achieved, each.goal)]
+        return goals
+
     def of_first(self, k: int, achieved_goal: Any, goal: Any, xp: Any = np) -> Any:
         """Return achieved goals (..., g) with the positions of the first k objects; the others count as placed."""
         is_asked = np.zeros(goal.shape[-1], np.bool_)
@@ -276,11 +332,11 @@ class Subgoals:
         return xp.where(xp.asarray(is_asked), achieved_goal, goal)
 
 
-def _exchange(first: Subgoal, other: Subgoal, spec: GoalSpec, hidden: Container[int]) -> tuple[Array, Array]:
-    """Return the order of columns and of dimensions of goals with two objects in the places of each other."""
+def _exchange(first: Subgoal, other: Subgoal, sizes: tuple[int, int], hidden: Container[int]) -> tuple[Array, Array]:
+    """Return the order of columns and of dimensions, of two sizes, with two objects in the places of each other."""
     pairs = [pair for pair in zip(first.columns, other.columns, strict=True) if len({c in hidden for c in pair}) == 1]
     dimensions = zip(first.dimensions, other.dimensions, strict=True)
-    return _exchanged(spec.observation.size, pairs), _exchanged(spec.goal.size, dimensions)
+    return _exchanged(sizes[0], pairs), _exchanged(sizes[1], dimensions)
 
 
 def _exchanged(size: int, pairs: Iterable[tuple[int, int]]) -> Array:
@@ -296,11 +352,13 @@ def _check(subgoals: Sequence[Subgoal], spec: GoalSpec) -> None:
         shapes = f"{spec.observation.shape} and {spec.goal.shape}"
         raise OptionError(f"Subgoals need a flat observation and flat goals, got the shapes {shapes}. Set subgoals=().")
     for subgoal in subgoals:
-        size = len(subgoal.dimensions) or spec.goal.size
+        size = subgoal.n_added or len(subgoal.dimensions) or spec.goal.size
         for name, part in (("achieved", subgoal.achieved), ("goal", subgoal.goal)):
             if len(part.columns) != size or max(part.all_columns) >= spec.observation.size:
                 expected = f"{size} columns of the observation, below {spec.observation.size}"
                 raise OptionError(f"`{name}` of the subgoal {subgoal.name} is {part.columns}. Expected {expected}.")
+    if len({subgoal.n_added for subgoal in subgoals if subgoal.n_added}) > 1:
+        raise OptionError("`achieved` and `goal` of the subgoals differ in size. All of them are places of one tool.")
     dimensions = [dimension for subgoal in subgoals for dimension in subgoal.dimensions]
     if len({(bool(subgoal.dimensions), bool(subgoal.placed)) for subgoal in subgoals}) > 1:
         raise OptionError(

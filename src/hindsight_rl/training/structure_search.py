@@ -136,7 +136,8 @@ class StructureSearch:
         if not state.first_probing:  # after those that probed a wrong tool, they do not count as random
             state.random_episodes = len(episodes)
         state.seek_until = state.seek_until or steps + MOST_RANDOM_STEPS
-        found = self._infer_without_probing(episodes)
+        # what moves by itself, and nothing touches, is learned as a body is
+        found = self._infer_without_probing(episodes, moves_by_itself=steps < state.seek_until)
         if not found.parts.has_object:  # whether columns show an object may need more episodes
             if run.demonstrations is None and _may_be_too_strong(found, self._spec):  # they use the whole range
                 state.phase, state.first_scaled = "scaling", len(episodes)
@@ -146,11 +147,10 @@ class StructureSearch:
                 self._learn(run, found)
         elif found.sequence is not None:
             self._probe(run, episodes, found, found.sequence)
-        elif steps < state.seek_until + (MOST_RANDOM_STEPS if found.n_onsets and found.parts.has_positions else 0):
+        elif not found.has_all_handles and steps < state.seek_until + _more_steps(found):
             state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
-        else:  # what moves by itself, and nothing touches, is learned as a body is
-            is_open = found.parts.move_by_themselves
-            self._learn(run, self._infer_without_probing(episodes, moves_by_itself=False) if is_open else found)
+        else:
+            self._learn(run, found)
 
     def _probe(self, run: RunState, episodes: Sequence[Episode], found: Structure, sequence: ObjectSequence) -> None:
         state = self.state
@@ -187,16 +187,11 @@ class StructureSearch:
         self._learn(run, found)
 
     def _infer(
-        self,
-        episodes: Sequence[Episode],
-        n_seeking: int | None = None,
-        shown: Sequence[int] = (),
-        hidden: tuple[int, ...] | None = None,
-        may_show: bool = False,
+        self, episodes: Sequence[Episode], n_seeking: int | None = None, hidden: Sequence[int] | None = None, **options: Any
     ) -> Structure:
         """Infer the structure from the random episodes, and from those that seek contact.
 
-        n_seeking: how many sought contact; None: those that probed. shown, hidden, may_show: see `infer_structure`.
+        n_seeking: how many sought contact; None: those that probed. hidden, options: see `infer_structure`.
         """
         n_random, first = self.state.random_episodes, self.state.first_probing
         stop = first + (self.state.probing_episodes if n_seeking is None else n_seeking)
@@ -204,23 +199,18 @@ class StructureSearch:
             episodes[:n_random],
             self._spec,
             episodes[first:stop],
-            shown,
             compute_reward=self._compute_reward,
             known=self.state.found.value("symmetries", ()),
             hidden=self._hidden if hidden is None else hidden,
             later=episodes[n_random:first],
-            may_show=may_show,
+            **options,
         )
 
-    def _infer_without_probing(self, episodes: Sequence[Episode], moves_by_itself: bool = True) -> Structure:
+    def _infer_without_probing(self, episodes: Sequence[Episode], **options: Any) -> Structure:
         """Infer the structure from random episodes and all later ones, as if none of them sought contact."""
+        n, known = self.state.random_episodes, self.state.found.value("symmetries", ())
         return infer_structure(
-            episodes[: self.state.random_episodes],
-            self._spec,
-            compute_reward=self._compute_reward,
-            known=self.state.found.value("symmetries", ()),
-            later=episodes[self.state.random_episodes :],
-            moves_by_itself=moves_by_itself,
+            episodes[:n], self._spec, compute_reward=self._compute_reward, known=known, later=episodes[n:], **options
         )
 
     def _learn(self, run: RunState, found: Structure) -> None:
@@ -254,6 +244,8 @@ class StructureSearch:
             if found.sequence is not None and may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
                 return
+            if len(found.subgoals) > len(self.state.found.value("subgoals", ())):
+                self._take(run, found)
             if found.symmetries or found.has_walls:
                 self.state.take_late(found)
         self._adopt(run, self.state.found)
@@ -269,12 +261,12 @@ class StructureSearch:
         known, may_replace = self.state.found, may_be_replaced(run)
         hidden = known.value("hidden_observation", ())
         shown = [column for column in range(self._spec.observation.size) if column not in hidden]
-        found = self._infer(episodes, len(episodes), shown, None if may_replace else hidden, may_show=self._hidden is None)
+        options = {"shown": shown, "may_show": self._hidden is None}
+        found = self._infer(episodes, len(episodes), None if may_replace else hidden, **options)
         if found.contact is None:
             return
-        is_subgoal_new = found.contact.leads_to_goals and known.value("subgoals") is None
-        n_symmetries = len(known.value("symmetries", ()))
-        has_more_symmetries = len(generators(found.symmetries)) > n_symmetries
+        is_subgoal_new = len(found.subgoals) > len(known.value("subgoals", ()))
+        has_more_symmetries = len(generators(found.symmetries)) > len(known.value("symmetries", ()))
         if may_replace and (is_subgoal_new or has_more_symmetries or set(found.hidden) != set(hidden)):
             self._take(run, found)
         elif not may_replace and (has_more_symmetries or found.needed):
@@ -331,6 +323,11 @@ def _infer_range(
     suffices = action_range is not None and action_range.small_suffices
     found = infer_structure(small if suffices else episodes[:first], spec, compute_reward=compute_reward)
     return replace(found, action_range=action_range)
+
+
+def _more_steps(found: Structure) -> int:
+    """Return how many more random steps there may be, as there are contacts, but the tool is not certain."""
+    return MOST_RANDOM_STEPS if found.n_onsets and found.parts.has_positions else 0
 
 
 def _without_unused(episodes: Sequence[Episode], unused: Sequence[int]) -> list[Episode]:

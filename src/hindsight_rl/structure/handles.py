@@ -1,0 +1,218 @@
+"""Where a tool must be to move what has no position in the goal: a drawer by its handle, a switch, a lever."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations, product
+
+import numpy as np
+
+from ..records import Array
+from ..task_structure.affine import AffineColumns
+from ..task_structure.subgoals import Subgoal
+from .columns import GoalCopies, Units
+from .contact import MIN_ONSETS, SWITCH, TOLERANCE, find_onsets, is_at_rest
+from .controlled import ControlledColumns
+from .parts import POSITION_SIZES, Parts
+from .steps import EXCEPTIONS, HELD_OUT, LITTLE, MOSTLY, SAMPLED, Steps, at_equal_intervals, rounded
+from .tool import CANDIDATES, CLEARLY, MOST_GUESSES, positions_among
+
+TOOL_SIZES = (*POSITION_SIZES, 1)  # along a line one column is the position of a tool
+MOST_ROWS = SAMPLED**2  # at rest, that onsets are compared with
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Where the tool is when a dimension of the goal begins to move.
+
+    tool: columns of steps. place: of such columns, one for each of the tool. n_onsets: episodes in which the dimension
+        moved from rest. distances: between tool and place then, the 10, 50 and 90 % quantiles.
+    placed: how near to its goal the dimension counts as reached.
+    """
+
+    dimension: int
+    tool: tuple[int, ...]
+    place: AffineColumns
+    n_onsets: int
+    distances: tuple[float, float, float]
+    placed: float = 0.0
+
+    def subgoal(self, units: Units) -> Subgoal:
+        """Return the subgoal that brings the tool there, unless the dimension is near its goal."""
+        tolerance, switch = TOLERANCE * self.distances[0], SWITCH * self.distances[1]
+        achieved, place = units.of(self.tool), self.place_of(units)
+        return Subgoal("reach", achieved, place, tolerance, max(switch, tolerance), (self.dimension,), self.placed)
+
+    def place_of(self, units: Units) -> AffineColumns:
+        """Return the place as columns of the observation."""
+        return self.place.after(units.of(self.place.columns))
+
+    def figures(self) -> str:
+        """Return the figures of the evidence."""
+        low, middle, high = self.distances
+        return f"{self.n_onsets} episodes (distance {low:.3g}, {middle:.3g}, {high:.3g} at the 10, 50 and 90 % quantiles)"
+
+    def evidence(self, units: Units) -> str:
+        """Return the evidence in one sentence. units: how the observation holds the columns."""
+        where = f"columns {units.listed(self.tool)} were near {self.place_of(units).text()}"
+        return f"{where} where achieved_goal[{self.dimension}] moved from rest, in {self.figures()}"
+
+
+def find_handles(
+    steps: Steps,
+    parts: Parts,
+    copies: GoalCopies,
+    controlled: ControlledColumns,
+    tool: Sequence[int] = (),
+    positions: Sequence[int] = (),
+) -> tuple[Handle, ...]:
+    """Find where a tool is when single dimensions of the goal begin to move.
+
+    That is a constant place, or along each axis another column, or a linear function of how far the dimension is moved. One
+    tool moves all of them. It must be clearly nearer there than by chance for each choice that is compared, as in
+    `tool._rank_tools`; a number that is fitted explains one onset.
+
+    tool: its columns if they are known. positions: dimensions of the goal that are positions of objects. Others that hardly
+        move without these, as the angle of an object, need no handle.
+    """
+    seen = [_Seen.of(steps, k, copies.columns[k]) for k in _single_dimensions(steps, parts, positions)]
+    seen = [each for each in seen if len(each.onsets) >= MIN_ONSETS]
+    columns = list(tool) or positions_among(steps, controlled.columns)
+    others = [c for c in range(steps.n_columns) if c not in controlled.columns]
+    places = {(each.dimension, c): each.likeliest(c, others) for each in seen for c in columns}
+    support = {c: sum(max(0.0, places[each.dimension, c][0].likelihood) for each in seen) for c in columns}
+    best = sorted(sorted(columns, key=support.__getitem__)[-MOST_GUESSES:])
+    tools = [tuple(tool)] if tool else [each for size in TOOL_SIZES for each in combinations(best, size)]
+    n_tools = 1 if tool else sum(math.comb(len(columns), size) for size in TOOL_SIZES)
+    most, found = 0.0, list[Handle]()
+    for columns_of_tool in tools:
+        total = by_chance = 0.0
+        handles = []
+        for each in seen:
+            chosen = max(product(*(places[each.dimension, c] for c in columns_of_tool)), key=_joint_likelihood)
+            likelihood, chance = _joint_likelihood(chosen), len(columns_of_tool) * math.log(each.n_choices(others))
+            if likelihood >= chance + CLEARLY:
+                total, by_chance = total + likelihood, by_chance + chance
+                handles.append(_measure(each, columns_of_tool, chosen))
+        if total > most and total >= by_chance + math.log(n_tools) + CLEARLY:
+            most, found = total, handles
+    return tuple(found)
+
+
+def _single_dimensions(steps: Steps, parts: Parts, positions: Sequence[int]) -> list[int]:
+    """Return the dimensions of objects that may need a handle.
+
+    What moves alone in more than a few of its steps, as a tray does before something lies on it.
+    """
+    single = [k for each in parts.objects for k in each if k not in positions and (len(positions) > 0 or len(each) == 1)]
+    if not positions:
+        return single
+    (known,) = steps.of_objects([positions])
+    moves = {k: _only(k, steps).moved > 0 for k in single}
+    return [k for k in single if (known.moved[moves[k]] == 0).sum() > LITTLE * moves[k].sum()]
+
+
+def _only(dimension: int, steps: Steps) -> Steps:
+    """Return the steps with one dimension of the goal."""
+    (one,) = steps.of_objects([(dimension,)])
+    return one
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A place along one axis: factor * column + offset, and how far the tool is from it along this axis.
+
+    at_onset: before and after the steps in which the dimension moves from rest, (2, n), from the place that others show.
+    at_rest: before and after steps in which it rests, (2, N). n_fitted: numbers that were fitted to the onsets.
+    """
+
+    column: int
+    factor: float
+    offset: float
+    at_onset: Array
+    at_rest: Array
+    n_fitted: int
+
+    @property
+    def likelihood(self) -> float:
+        """The logarithm of its likelihood."""
+        return _joint_likelihood([self])
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What steps show of one dimension of the goal.
+
+    copy: the column that shows it. onsets: in which it moves from rest. at_rest: in which it rests.
+    """
+
+    dimension: int
+    steps: Steps
+    copy: int | None
+    onsets: Array
+    at_rest: Array
+
+    @classmethod
+    def of(cls, steps: Steps, dimension: int, copy: int | None) -> _Seen:
+        """Return what steps show of a dimension."""
+        one = _only(dimension, steps)
+        at_rest = np.flatnonzero(is_at_rest(one))
+        return cls(dimension, one, copy, find_onsets(one), at_rest[at_equal_intervals(len(at_rest), MOST_ROWS)])
+
+    def n_choices(self, others: Sequence[int]) -> int:
+        """Return how many places along an axis are compared."""
+        return 1 + 2 * len(others) + (self.copy is not None)
+
+    def likeliest(self, tool: int, others: Sequence[int]) -> list[_Place]:
+        """Return the likeliest places along an axis. tool: its column. others: columns that actions do not move."""
+        return sorted(self._places(tool, others), key=lambda place: place.likelihood, reverse=True)[:CANDIDATES]
+
+    def _places(self, tool: int, others: Sequence[int]) -> Iterator[_Place]:
+        yield self._fit(tool, tool, factor=0.0)
+        for column in others:
+            yield _Place(column, 1.0, 0.0, *self._distances(tool, column, 1.0), 0)
+            yield self._fit(tool, column, factor=1.0)
+        if self.copy is not None and len(self.onsets) > HELD_OUT:
+            own, wanted = self.steps.next_observation[self.onsets][:, [self.copy, tool]].T
+            centred = own - own.mean()
+            if centred.any():
+                yield self._fit(tool, self.copy, float(centred @ wanted / (centred @ centred)), n_fitted=2)
+
+    def _distances(self, tool: int, column: int, factor: float) -> tuple[Array, Array]:
+        """Return how far the tool is from factor * column at onsets and at rest, before and after each step."""
+        seen = np.stack([self.steps.observation, self.steps.next_observation])
+        distance = seen[..., tool] - factor * seen[..., column]
+        return distance[:, self.onsets], distance[:, self.at_rest]
+
+    def _fit(self, tool: int, column: int, factor: float, n_fitted: int = 1) -> _Place:
+        """Return the place with the mean offset after onsets. Each onset is compared with the mean of the others."""
+        at_onset, at_rest = self._distances(tool, column, factor)
+        n, offset = at_onset.shape[1], float(at_onset[1].mean())
+        return _Place(column, factor, offset, (at_onset - offset) * n / (n - n_fitted), at_rest - offset, n_fitted)
+
+
+def _joint_likelihood(places: Sequence[_Place]) -> float:
+    """Return the logarithm of the likelihood that these are the axes of the place, see `tool._rank_tools`.
+
+    The tool is there before the step, too. Then what the step itself changes is no place: a switch that is off until then.
+    """
+    at_onset, at_rest = (
+        reduce(np.add, [np.square(getattr(each, name)) for each in places]).max(0) for name in ("at_onset", "at_rest")
+    )
+    n_nearer = 1 + np.searchsorted(np.sort(at_rest), at_onset)
+    n_free = len(at_onset) - max(each.n_fitted for each in places)
+    return -n_free * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
+
+
+def _measure(seen: _Seen, tool: tuple[int, ...], places: Sequence[_Place]) -> Handle:
+    """Return the handle. A distance below a usual step of the tool counts as that step."""
+    distance = np.linalg.norm([each.at_onset[1] for each in places], axis=0)
+    usual_step = np.median(np.linalg.norm(seen.steps.change[:, list(tool)], axis=1))
+    distances = np.maximum(np.quantile(distance, [EXCEPTIONS, MOSTLY, 1 - EXCEPTIONS]), usual_step)
+    columns, factor, offset = zip(*((each.column, each.factor, each.offset) for each in places), strict=True)
+    factor, offset = (tuple(rounded(np.array(x), size).tolist()) for x, size in ((factor, 1.0), (offset, distances[0])))
+    low, middle, high = distances.tolist()
+    return Handle(seen.dimension, tool, AffineColumns(columns, factor, offset), len(seen.onsets), (low, middle, high))
