@@ -7,6 +7,7 @@ from . import (
     boxes,
     circuits,
     crafts,
+    drifting,
     flights,
     fragile,
     grasp,
@@ -60,6 +61,7 @@ _PHYSICS = (
     crafts,
     handling,
     flights,
+    drifting,
     circuits,
     variants,
 )
