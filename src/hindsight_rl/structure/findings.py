@@ -38,6 +38,7 @@ class Structure:
         that see only the gaps between them; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     handles: where the tool must be to move what has no position in the goal.
+    without_handle: dimensions of the goal that may need a handle, and have none.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     stopped: number of episodes in which something stops a body inside the range of positions, and of all.
     has_choices: whether actions are Discrete, so that no symmetries are sought.
@@ -68,6 +69,7 @@ class Structure:
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
     handles: tuple[Handle, ...] = ()
+    without_handle: tuple[int, ...] = ()
     guesses: tuple[tuple[int, ...], ...] = ()
     has_choices: bool = False
     stopped: tuple[int, int] = (0, 0)

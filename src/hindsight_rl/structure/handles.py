@@ -20,7 +20,6 @@ from .parts import POSITION_SIZES, Parts
 from .steps import EXCEPTIONS, HELD_OUT, LITTLE, MOSTLY, SAMPLED, Steps, at_equal_intervals, rounded
 from .tool import CANDIDATES, CLEARLY, MOST_GUESSES, positions_among
 
-TOOL_SIZES = (*POSITION_SIZES, 1)  # along a line one column is the position of a tool
 MOST_ROWS = SAMPLED**2  # at rest, that onsets are compared with
 
 
@@ -78,15 +77,16 @@ def find_handles(
     tool: its columns if they are known. positions: dimensions of the goal that are positions of objects. Others that hardly
         move without these, as the angle of an object, need no handle.
     """
-    seen = [_Seen.of(steps, k, copies.columns[k]) for k in _single_dimensions(steps, parts, positions)]
+    seen = [_Seen.of(steps, k, copies.columns[k]) for k in single_dimensions(steps, parts, positions)]
     seen = [each for each in seen if len(each.onsets) >= MIN_ONSETS]
     columns = list(tool) or positions_among(steps, controlled.columns)
     others = [c for c in range(steps.n_columns) if c not in controlled.columns]
     places = {(each.dimension, c): each.likeliest(c, others) for each in seen for c in columns}
     support = {c: sum(max(0.0, places[each.dimension, c][0].likelihood) for each in seen) for c in columns}
     best = sorted(sorted(columns, key=support.__getitem__)[-MOST_GUESSES:])
-    tools = [tuple(tool)] if tool else [each for size in TOOL_SIZES for each in combinations(best, size)]
-    n_tools = 1 if tool else sum(math.comb(len(columns), size) for size in TOOL_SIZES)
+    sizes = POSITION_SIZES if len(columns) > 1 else (1,)  # along a line one column is the position of a tool
+    tools = [tuple(tool)] if tool else [each for size in sizes for each in combinations(best, size)]
+    n_tools = 1 if tool else sum(math.comb(len(columns), size) for size in sizes)
     most, found = 0.0, list[Handle]()
     for columns_of_tool in tools:
         total = by_chance = 0.0
@@ -102,10 +102,10 @@ def find_handles(
     return tuple(found)
 
 
-def _single_dimensions(steps: Steps, parts: Parts, positions: Sequence[int]) -> list[int]:
-    """Return the dimensions of objects that may need a handle.
+def single_dimensions(steps: Steps, parts: Parts, positions: Sequence[int]) -> list[int]:
+    """Return the dimensions of objects that may need a handle. positions: see `find_handles`.
 
-    What moves alone in more than a few of its steps, as a tray does before something lies on it.
+    If there are positions, that is what moves without them in more than a few of its steps, as an empty tray does.
     """
     single = [k for each in parts.objects for k in each if k not in positions and (len(positions) > 0 or len(each) == 1)]
     if not positions:

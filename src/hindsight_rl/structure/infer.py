@@ -25,7 +25,7 @@ from .contact import MIN_ONSETS, Contact, find_onsets, gap_columns
 from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
 from .gaps import find_gaps
-from .handles import find_handles
+from .handles import find_handles, single_dimensions
 from .mirrors import Mirrors
 from .model import COLUMN_MARGIN, ColumnTest, NeededColumns
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
@@ -240,13 +240,15 @@ def _with_handles(
         return found
     tool = found.contact.axes if found.contact is not None else ()
     positions = [k for dimensions in found.sequence.dimensions for k in dimensions] if found.sequence else []
-    handles = []
+    handles, may_need_one = [], single_dimensions(steps, found.parts, positions)
     for each in find_handles(steps, found.parts, found.copies, found.controlled, tool, positions):
         k = each.dimension
         distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, [[k]])
         usual = BESIDE * float(steps.desired_goal[steps.starts_episode, k].std())
         handles.append(replace(each, placed=usual if distance is None else distance))
-    return replace(found, handles=tuple(each for each in handles if each.placed > 0))
+    handles = [each for each in handles if each.placed > 0]
+    without = set(may_need_one).difference(each.dimension for each in handles)
+    return replace(found, handles=tuple(handles), without_handle=tuple(sorted(without)))
 
 
 def _find_workspace(everything: Steps, probing: Sequence[Episode], parts: Parts, sequence: ObjectSequence) -> Workspace:

@@ -145,7 +145,7 @@ class StructureSearch:
                 run.drop_jobs()
             else:
                 self._learn(run, found)
-        elif found.sequence is not None:
+        elif found.sequence is not None and not (found.without_handle and steps < state.seek_until):
             self._probe(run, episodes, found, found.sequence)
         elif not found.has_all_handles and steps < state.seek_until + _more_steps(found):
             state.next_at, state.guesses = steps + MORE_RANDOM_STEPS, plan_guesses(found)
