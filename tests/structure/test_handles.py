@@ -88,6 +88,9 @@ def test_without_a_reward_it_is_a_quarter_of_the_standard_deviation_of_goals():
 
 def test_few_contacts_show_no_handle():
     assert handles_of(play(8)) == ()
+    found = infer_structure(play(8), SPEC)
+    assert (found.subgoals, found.has_all_handles) == ((), False)
+    assert found.without_handle == (0, 1, 2)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -377,6 +377,53 @@ def test_the_search_is_longer_if_there_are_contacts_of_an_uncertain_tool(inferre
     assert search.state.phase == "learning"
 
 
+def test_objects_are_sought_once_what_moved_alone_has_a_handle_or_the_search_is_over(inferred, monkeypatch):
+    search, real = inferred.trainer.search, structure_search.infer_structure
+    episodes, without = inferred.trainer.buffer.timeline.episodes()[: search.state.random_episodes], [(3,)]
+    monkeypatch.setattr(
+        structure_search,
+        "infer_structure",
+        lambda *words, **named: replace(real(*words, **named), without_handle=without[0]),
+    )
+    for steps, without[0], phase in (
+        (100, (3,), "random"),
+        (2_099, (3,), "random"),
+        (2_100, (3,), "probing"),
+        (600, (), "probing"),
+    ):
+        monkeypatch.setattr(search, "state", structure_search.SearchState(next_at=100, seek_until=2_100))
+        monkeypatch.setattr(inferred.trainer.counts, "env_steps", steps)
+        search._look_for_contact(inferred.trainer, episodes)
+        assert search.state.phase == phase
+
+
+def test_learning_begins_once_everything_has_a_handle(inferred, monkeypatch):
+    search = inferred.trainer.search
+    found = SimpleNamespace(parts=SimpleNamespace(has_object=True), sequence=None, has_all_handles=True)
+    monkeypatch.setattr(search, "_infer_without_probing", lambda episodes, **options: found)
+    monkeypatch.setattr(search, "_learn", lambda run, found: setattr(search.state, "phase", "learning"))
+    monkeypatch.setattr(search, "state", structure_search.SearchState(next_at=100))
+    search._look_for_contact(inferred.trainer, [])
+    assert search.state.phase == "learning"
+
+
+def test_a_handle_that_a_later_look_finds_is_taken(inferred, monkeypatch):
+    search, taken, known = inferred.trainer.search, [], "reach achieved=0 goal=1 tolerance=1 switch_distance=2"
+    found = SimpleNamespace(sequence=None, guesses=(), subgoals=(known, known), symmetries=(), has_walls=False)
+    for subgoals, expected in (((known,), 1), ((known, known), 0)):
+        taken.clear()
+        state = replace(search.state, has_contact=False, found=search.state.found.with_option("subgoals", []))
+        state.found = replace(state.found, structure=(structure_search.Choice("subgoals", subgoals, ""),))
+        monkeypatch.setattr(search, "state", state)
+        monkeypatch.setattr(search, "_infer_without_probing", lambda episodes: found)
+        monkeypatch.setattr(structure_search, "plan_guesses", lambda found: ())
+        monkeypatch.setattr(search._paths, "look", lambda *words: None)
+        monkeypatch.setattr(search, "_take", lambda run, found: taken.append(found))
+        monkeypatch.setattr(search, "_adopt", lambda run, found: None)
+        search._refine(inferred.trainer, [])
+        assert len(taken) == expected
+
+
 def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
     search, seen = inferred.trainer.search, []
     found = SimpleNamespace(
