@@ -93,6 +93,18 @@ def test_few_contacts_show_no_handle():
     assert found.without_handle == (0, 1, 2)
 
 
+def test_a_place_that_covers_most_of_the_range_is_no_handle():
+    assert handles_of(play(60, reach=0.8)) == ()
+
+
+def test_a_body_that_mostly_rests_is_not_its_own_tool():
+    """The drawer is where the hand is along one axis, and rests while the hand does."""
+    episodes = play(60)
+    for each in episodes:
+        each.achieved_goal[:, 0] = each.observation[:, 0]
+    assert all(0 not in each.tool for each in handles_of(episodes))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_what_moves_wherever_the_hand_is_has_no_handle(seed):
     assert handles_of(play(60, seed, reach=4.0)) == ()

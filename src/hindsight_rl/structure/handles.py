@@ -71,15 +71,15 @@ def find_handles(
     """Find where a tool is when single dimensions of the goal begin to move.
 
     That is a constant place, or along each axis another column, or a linear function of how far the dimension is moved. One
-    tool moves all of them. It must be clearly nearer there than by chance for each choice that is compared, as in
-    `tool._rank_tools`; a number that is fitted explains one onset.
+    tool moves all of them: no columns that show them. It must be clearly nearer there than by chance for each choice that
+    is compared, as in `tool._rank_tools`; a number that is fitted explains one onset.
 
     tool: its columns if they are known. positions: dimensions of the goal that are positions of objects. Others that hardly
         move without these, as the angle of an object, need no handle.
     """
     seen = [_Seen.of(steps, k, copies.columns[k]) for k in single_dimensions(steps, parts, positions)]
     seen = [each for each in seen if len(each.onsets) >= MIN_ONSETS]
-    columns = list(tool) or positions_among(steps, controlled.columns)
+    columns = list(tool) or positions_among(steps, set(controlled.columns).difference(copies.columns))
     others = [c for c in range(steps.n_columns) if c not in controlled.columns]
     places = {(each.dimension, c): each.likeliest(c, others) for each in seen for c in columns}
     support = {c: sum(max(0.0, places[each.dimension, c][0].likelihood) for each in seen) for c in columns}
@@ -94,9 +94,10 @@ def find_handles(
         for each in seen:
             chosen = max(product(*(places[each.dimension, c] for c in columns_of_tool)), key=_joint_likelihood)
             likelihood, chance = _joint_likelihood(chosen), len(columns_of_tool) * math.log(each.n_choices(others))
-            if likelihood >= chance + CLEARLY:
+            handle = _measure(each, columns_of_tool, chosen)
+            if likelihood >= chance + CLEARLY and _is_away(chosen, SWITCH * handle.distances[1]):
                 total, by_chance = total + likelihood, by_chance + chance
-                handles.append(_measure(each, columns_of_tool, chosen))
+                handles.append(handle)
         if total > most and total >= by_chance + math.log(n_tools) + CLEARLY:
             most, found = total, handles
     return tuple(found)
@@ -205,6 +206,12 @@ def _joint_likelihood(places: Sequence[_Place]) -> float:
     n_nearer = 1 + np.searchsorted(np.sort(at_rest), at_onset)
     n_free = len(at_onset) - max(each.n_fitted for each in places)
     return -n_free * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
+
+
+def _is_away(places: Sequence[_Place], distance: float) -> bool:
+    """Return whether the tool mostly is farther away while the dimension rests: what is met anywhere leads nowhere."""
+    at_rest = np.linalg.norm([each.at_rest[1] for each in places], axis=0)
+    return bool((at_rest > distance).mean() > MOSTLY)
 
 
 def _measure(seen: _Seen, tool: tuple[int, ...], places: Sequence[_Place]) -> Handle:
