@@ -97,6 +97,23 @@ def test_a_place_that_covers_most_of_the_range_is_no_handle():
     assert handles_of(play(60, reach=0.8)) == ()
 
 
+def test_along_a_line_one_column_is_the_tool_however_often_it_is_shown():
+    rng, episodes = np.random.default_rng(0), []
+    spec = GoalSpec(ArraySpec((4,), "float64"), ArraySpec((1,), "float64"), ArraySpec((1,), "float64", (-1.0,), (1.0,)))
+    for _ in range(40):
+        engine, wagon, action, seen, actions = rng.uniform(-1, 1), rng.uniform(-1, 1), 0.0, [], []
+        for step in range(41):
+            seen.append([engine, 1 - engine, wagon, rng.normal()])
+            action = rng.uniform(-1, 1) if step % 4 == 0 else action
+            actions.append([action])
+            engine = float(np.clip(engine + 0.1 * action, -1, 1))
+            wagon += np.sign(wagon - engine) * max(0.0, 0.05 - abs(wagon - engine))
+        goal = np.full((41, 1), rng.uniform(-1, 1))
+        episodes.append(Episode(np.array(seen), np.array(seen)[:, 2:3], goal, np.array(actions[:-1]), np.zeros(40)))
+    (handle,) = infer_structure(episodes, spec).handles
+    assert (handle.tool, handle.place.columns, handle.place.factor) == ((0,), (2,), (1.0,))
+
+
 def test_a_body_that_mostly_rests_is_not_its_own_tool():
     """The drawer is where the hand is along one axis, and rests while the hand does."""
     episodes = play(60)

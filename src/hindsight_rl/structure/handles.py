@@ -17,7 +17,7 @@ from .columns import GoalCopies, Units
 from .contact import MIN_ONSETS, SWITCH, TOLERANCE, find_onsets, is_at_rest
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import EXCEPTIONS, HELD_OUT, LITTLE, MOSTLY, SAMPLED, Steps, at_equal_intervals, rounded
+from .steps import ALIKE, EXCEPTIONS, HELD_OUT, LITTLE, MOSTLY, SAMPLED, Steps, at_equal_intervals, correlations, rounded
 from .tool import CANDIDATES, CLEARLY, MOST_GUESSES, positions_among
 
 MOST_ROWS = SAMPLED**2  # at rest, that onsets are compared with
@@ -79,7 +79,7 @@ def find_handles(
     """
     seen = [_Seen.of(steps, k, copies.columns[k]) for k in single_dimensions(steps, parts, positions)]
     seen = [each for each in seen if len(each.onsets) >= MIN_ONSETS]
-    columns = list(tool) or positions_among(steps, set(controlled.columns).difference(copies.columns))
+    columns = list(tool) or _axes(steps, positions_among(steps, set(controlled.columns).difference(copies.columns)))
     others = [c for c in range(steps.n_columns) if c not in controlled.columns]
     places = {(each.dimension, c): each.likeliest(c, others) for each in seen for c in columns}
     support = {c: sum(max(0.0, places[each.dimension, c][0].likelihood) for each in seen) for c in columns}
@@ -101,6 +101,15 @@ def find_handles(
         if total > most and total >= by_chance + math.log(n_tools) + CLEARLY:
             most, found = total, handles
     return tuple(found)
+
+
+def _axes(steps: Steps, positions: Sequence[int]) -> list[int]:
+    """Return the positions that are not alike, but for signs and constants: the first of those that are."""
+    found = list[int]()
+    for column in positions:
+        if not (np.abs(correlations(steps.observation[:, found], steps.observation[:, column][None])) > ALIKE).any():
+            found.append(column)
+    return found
 
 
 def single_dimensions(steps: Steps, parts: Parts, positions: Sequence[int]) -> list[int]:
