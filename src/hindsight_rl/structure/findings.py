@@ -111,7 +111,7 @@ class Structure:
         if not self.parts.body:
             yield Feature("lone_object", self.parts.evidence())
         if self.contact is None and self.handles:
-            yield Feature("guided", f"a subgoal leads to the first contact, as {self._why_handles}", needs="subgoals")
+            yield Feature("guided", "a subgoal leads the tool to what it must move", needs="subgoals")
         elif self.contact is not None:
             reach = f"as the tool reaches {self.contact.in_reach:.0%} of the goals"
             if self.contact.leads_to_goals:
@@ -170,10 +170,6 @@ class Structure:
         return f"with {self.tolerance_levels} tolerance levels in each of {n} dimensions, most starts count as a success"
 
     @property
-    def _why_handles(self) -> str:
-        return "; ".join(handle.evidence(self.units) for handle in self.handles)
-
-    @property
     def has_all_handles(self) -> bool:
         """Whether there are only objects without a position, and all of them have a handle."""
         return {k for each in self.parts.objects for k in each} == {handle.dimension for handle in self.handles}
@@ -188,10 +184,10 @@ class Structure:
 
     def _with_contact(self) -> Iterator[Choice]:
         if self.subgoals:
-            of_objects = [] if self.sequence is None else [self.sequence.evidence(self.units) + self.units.evidence()]
-            yield Choice(
-                "subgoals", self.subgoals, "; ".join([*([self._why_handles] if self.handles else []), *of_objects])
-            )
+            reasons = [handle.evidence(self.units) for handle in self.handles]
+            if self.sequence is not None:
+                reasons.append(self.sequence.evidence(self.units) + self.units.evidence())
+            yield Choice("subgoals", self.subgoals, "; ".join(reasons))
         if self.contact is None:
             return
         missing = missing_differences(self.contact, self.differences, self.units)
