@@ -211,12 +211,13 @@ def _with_probing(
     everything = found.units.apply(stack.touched([*episodes, *probing]))
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
+    without = partial(_with_handles, replace(found, sequence=None), everything, episodes, compute_reward)
     if found.probes[0] < MOSTLY * len(probing):  # the tool must also be turned or closed, or it is another one
         again = find_sequence(everything, found.parts, found.copies, found.controlled, found.units)
         if again is None or again.joint.axes != sequence.joint.axes:
-            return replace(found, sequence=None)
+            return without()  # a lid may be in the way, which has a handle
     if min(found.moved) < MIN_ONSETS:
-        return replace(found, sequence=None)
+        return without()
     distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, objects)
     sequence = measure_sequence(everything, sequence, distance)
     if not (found.parts.body or found.parts.move_by_themselves):
