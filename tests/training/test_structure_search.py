@@ -260,7 +260,7 @@ def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inf
     known = found_by_steps(hidden_observation=(4,), noise=0.2)
     found = replace(search._infer(inferred.trainer.buffer.timeline.episodes()), symmetries=(HOLDING,), hidden=(4, 5))
     monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
-    monkeypatch.setattr(search, "_infer", lambda *parts, may_show: asked.append((parts[-1], may_show)) or found)
+    monkeypatch.setattr(search, "_infer", lambda *parts, shown, may_show: asked.append((parts[-1], may_show)) or found)
     monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: False)
     search._test_again(inferred.trainer, [])
     assert asked == [((4,), True)]
@@ -280,7 +280,7 @@ def test_an_agent_that_improves_is_shown_the_columns_that_turn_out_to_matter(inf
     found = replace(search._infer(trainer.buffer.timeline.episodes()), hidden=still_hidden, needed=needed)
     state = replace(search.state, has_contact=True)
     monkeypatch.setattr(search, "state", state)
-    monkeypatch.setattr(search, "_infer", lambda *parts, may_show: found)
+    monkeypatch.setattr(search, "_infer", lambda *parts, shown, may_show: found)
     monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: False)
     parts, settings, n_updates = (trainer.agent, trainer.buffer, trainer.demonstrations), trainer.settings, agent.n_updates
     values = agent.values(trainer.buffer.timeline.episodes()[0])
