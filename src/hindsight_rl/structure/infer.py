@@ -223,7 +223,8 @@ def _with_probing(
     if not (found.parts.body or found.parts.move_by_themselves):
         found = replace(found, workspace=_find_workspace(everything, probing, found.parts, sequence))
     found = _with_handles(replace(found, sequence=sequence), everything, episodes, compute_reward)
-    found = _with_contact(found, sequence, found.units.apply(stack.steps([*episodes, *probing])), decided)
+    as_they_were = everything if stack.own is None else found.units.apply(stack.steps([*episodes, *probing]))
+    found = _with_contact(found, sequence, as_they_were, decided)
     if (
         compute_reward is not None
         and not (sequence.others or sequence.has_poses)
