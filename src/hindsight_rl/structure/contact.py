@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..records import Array
+from ..task_structure.affine import AffineColumns
 from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, Units, listed, third_column
 from .parts import AT_REST
@@ -47,8 +48,7 @@ class Contact:
 
     def subgoal(self, units: Units) -> Subgoal:
         """Return the subgoal that brings the tool to the object."""
-        tolerance, switch = TOLERANCE * self.distances[0], SWITCH * self.distances[1]
-        return Subgoal("reach", units.of(self.tool), units.of(self.object_columns), tolerance, max(switch, tolerance))
+        return reach(units.of(self.tool), units.of(self.object_columns), self.distances)
 
     def evidence(self, units: Units) -> str:
         """Return the evidence in one sentence. units: how the observation holds the columns."""
@@ -62,6 +62,13 @@ class Contact:
             f"{self.n_onsets} episodes (distance {low:.3f}, {middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); "
             f"{self.in_reach:.0%} of the goals lie within the reach of these columns"
         )
+
+
+def reach(tool: AffineColumns, place: AffineColumns, distances: tuple[float, float, float]) -> Subgoal:
+    """Return the subgoal that brings a tool to a place. distances: between them when motion begins, see `Contact`."""
+    low, middle, _ = distances
+    tolerance = TOLERANCE * low
+    return Subgoal("reach", tool, place, tolerance, max(SWITCH * middle, tolerance))
 
 
 def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[int, ...]) -> Contact:

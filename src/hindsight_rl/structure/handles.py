@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations, product
 
@@ -14,11 +14,11 @@ from ..records import Array
 from ..task_structure.affine import AffineColumns
 from ..task_structure.subgoals import Subgoal
 from .columns import GoalCopies, Units
-from .contact import MIN_ONSETS, SWITCH, TOLERANCE, find_onsets, is_at_rest
+from .contact import MIN_ONSETS, SWITCH, find_onsets, is_at_rest, reach
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import ALIKE, EXCEPTIONS, HELD_OUT, LITTLE, MOSTLY, SAMPLED, Steps, at_equal_intervals, correlations, rounded
-from .tool import CANDIDATES, CLEARLY, MOST_GUESSES, positions_among
+from .steps import EXCEPTIONS, HELD_OUT, LITTLE, MOSTLY, SAMPLED, Steps, at_equal_intervals, rounded
+from .tool import CANDIDATES, CLEARLY, MOST_GUESSES, are_alike, positions_among
 
 MOST_ROWS = SAMPLED**2  # at rest, that onsets are compared with
 
@@ -41,9 +41,8 @@ class Handle:
 
     def subgoal(self, units: Units) -> Subgoal:
         """Return the subgoal that brings the tool there, unless the dimension is near its goal."""
-        tolerance, switch = TOLERANCE * self.distances[0], SWITCH * self.distances[1]
-        achieved, place = units.of(self.tool), self.place_of(units)
-        return Subgoal("reach", achieved, place, tolerance, max(switch, tolerance), (self.dimension,), self.placed)
+        subgoal = reach(units.of(self.tool), self.place_of(units), self.distances)
+        return replace(subgoal, dimensions=(self.dimension,), placed=self.placed)
 
     def place_of(self, units: Units) -> AffineColumns:
         """Return the place as columns of the observation."""
@@ -107,7 +106,7 @@ def _axes(steps: Steps, positions: Sequence[int]) -> list[int]:
     """Return the positions that are not alike, but for signs and constants: the first of those that are."""
     found = list[int]()
     for column in positions:
-        if not (np.abs(correlations(steps.observation[:, found], steps.observation[:, column][None])) > ALIKE).any():
+        if not any(are_alike(steps, [column], [other]) for other in found):
             found.append(column)
     return found
 

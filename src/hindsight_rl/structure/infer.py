@@ -157,7 +157,9 @@ def _find_parts(
     as_seen = stack.steps([*episodes, *later]), stack.steps(episodes)
     view = _View.of(find_units(as_seen[0]), as_seen)
     parts = find(view.steps, view.random_steps)
-    own = find_own_motion(as_seen[1], parts, find_goal_copies(view.steps), view.controlled) if moves_by_itself else None
+    if not (moves_by_itself and parts.body):
+        return stack, view, parts
+    own = find_own_motion(as_seen[1], parts, find_goal_copies(view.steps), view.controlled)
     if own is None:
         return stack, view, parts
     steps, random_steps = (view.units.apply(own.subtract(each)) for each in as_seen)

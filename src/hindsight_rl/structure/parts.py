@@ -155,14 +155,14 @@ def _settling(random_steps: Steps, least: Array, length: int) -> Array:
 def _moved_by_episode(steps: Steps, noise: Array) -> Array:
     """Return whether each dimension of the goal ends elsewhere than it started, (episodes, goal size) bool.
 
-    Positions are means of the readings in the first and the last fifth of an episode: noise changes them less. What moves
-    by itself ends elsewhere if something moved it.
+    Positions are means of the readings in the first and the last fifth of an episode: noise changes them less. With
+    objects that move by themselves, what something moved at any step counts.
     """
+    episodes = np.unique(steps.episode)
+    if steps.own_motion is not None:
+        return np.array([steps.displacement[steps.episode == k].any(0) for k in episodes])
     moved = []
-    for k in np.unique(steps.episode):
-        if steps.own_motion is not None:
-            moved.append(steps.displacement[steps.episode == k].any(0))
-            continue
+    for k in episodes:
         positions = steps.next_achieved_goal[steps.episode == k]
         n_readings = max(1, int(LITTLE * len(positions)))
         change = positions[-n_readings:].mean(0) - positions[:n_readings].mean(0)

@@ -219,12 +219,12 @@ def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, st
     if not ranked:
         return None
     (most, tool), *rest = ranked
-    others = [likelihood for likelihood, choice in rest if not _are_alike(steps, choice, tool)]
+    others = [likelihood for likelihood, choice in rest if not are_alike(steps, choice, tool)]
     next_best = max([math.log(n_choices), *others])
     return tool if most >= next_best + CLEARLY else None
 
 
-def _are_alike(steps: Steps, one: Sequence[int], other: Sequence[int]) -> bool:
+def are_alike(steps: Steps, one: Sequence[int], other: Sequence[int]) -> bool:
     """Return whether the columns of two choices hardly differ, but for signs and constants."""
     seen, then = (with_unit_norm(steps.observation[:, list(columns)]) for columns in (one, other))
     return bool((np.abs((seen * then).sum(0)) > ALIKE).all())
