@@ -20,10 +20,12 @@ from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
+from .twentyeighth import TASKS as TWENTYEIGHTH
 from .twentyfifth import TASKS as TWENTYFIFTH
 from .twentyfirst import TASKS as TWENTYFIRST
 from .twentyfourth import TASKS as TWENTYFOURTH
 from .twentysecond import TASKS as TWENTYSECOND
+from .twentyseventh import TASKS as TWENTYSEVENTH
 from .twentysixth import TASKS as TWENTYSIXTH
 from .twentythird import TASKS as TWENTYTHIRD
 from .vehicles import TASKS as VEHICLES
@@ -56,4 +58,6 @@ TASKS: tuple[Task, ...] = (
     *TWENTYFOURTH,
     *TWENTYFIFTH,
     *TWENTYSIXTH,
+    *TWENTYSEVENTH,
+    *TWENTYEIGHTH,
 )
