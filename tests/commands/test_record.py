@@ -19,6 +19,9 @@ def towards_goal(observation):
 def too_large(observation):
     return [0.5, 2.0]
 
+def levers(observation):
+    return [1, 2]
+
 def broken(observation):
     return observation["position"]
 """
@@ -90,6 +93,22 @@ def test_an_environment_that_was_registered_by_its_class_is_recorded(monkeypatch
     monkeypatch.setitem(gymnasium.registry, "ByClass-v0", gymnasium.envs.registration.EnvSpec("ByClass-v0", PointReach))
     assert record("my_controllers:towards_goal", "--env", "ByClass-v0", "--output", "demo/point-v0") == 0
     assert len(read_episodes("demo/point-v0", read_spec(make_goal_env("ByClass-v0")))) == 3
+
+
+def test_a_function_returns_combinations_of_actions_and_their_numbers_are_recorded(monkeypatch):
+    class Levers(gymnasium.ActionWrapper):
+        def __init__(self):
+            super().__init__(PointReach())
+            self.action_space = gymnasium.spaces.MultiDiscrete([3, 3])
+
+        def action(self, levers):
+            assert self.action_space.contains(levers)
+            return np.float32(levers - 1)
+
+    monkeypatch.setitem(gymnasium.registry, "Levers-v0", gymnasium.envs.registration.EnvSpec("Levers-v0", Levers))
+    assert record("my_controllers:levers", "--env", "Levers-v0", "--output", "demo/point-v0") == 0
+    for episode in read_episodes("demo/point-v0", read_spec(make_goal_env("Levers-v0"))):
+        assert episode.action.tolist() == [5] * len(episode)  # (1, 2)
 
 
 def test_nothing_is_left_of_a_recording_that_fails(monkeypatch, folder):

@@ -155,6 +155,22 @@ def test_reading_the_task_does_not_warn_and_keeps_the_random_state():
     assert np.array_equal(env.reset()[0]["observation"], other.reset()[0]["observation"])
 
 
+def test_combinations_of_actions_are_numbered():
+    class Levers(Line):
+        def __init__(self):
+            super().__init__()
+            self.action_space = spaces.MultiDiscrete([3, 2])
+
+        def step(self, action):
+            assert self.action_space.contains(action)
+            return super().step(action[:1] - 1)
+
+    env = make_goal_env(Levers)
+    assert read_spec(env).action.n_values == 6
+    env.reset(seed=0)
+    env.step(np.int64(5))
+
+
 def test_integer_goals_are_tried_with_goals_that_can_occur():
     tried = []
 

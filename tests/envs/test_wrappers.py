@@ -302,6 +302,7 @@ def test_each_combination_of_actions_has_a_number(space, combinations):
     env = DiscreteActions(Pads(space))
     assert env.action_space == spaces.Discrete(len(combinations))
     assert [env.step(action)[0].tolist() for action in range(len(combinations))] == combinations
+    assert [env.number(np.array(each)) for each in combinations] == list(range(len(combinations)))
 
 
 @pytest.mark.parametrize("space", [spaces.Discrete(3), spaces.MultiBinary(13), spaces.MultiBinary(2_000)])

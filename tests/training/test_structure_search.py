@@ -30,7 +30,7 @@ from hindsight_rl.training.events import JobFinished
 from hindsight_rl.training.resolve import Found
 from hindsight_rl.training.run_folder import RunFolder
 from hindsight_rl.training.saved_model import SavedModel
-from hindsight_rl.training.unguided_success import UnguidedSuccess
+from hindsight_rl.training.unguided_success import RECENT, UnguidedSuccess
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push, PushBoth
@@ -731,11 +731,32 @@ def test_an_agent_is_replaced_if_50_unguided_episodes_show_that_it_is_poor(
     monkeypatch.setattr(trainer, "settings", settings)
     monkeypatch.setattr(search, "_adopt", lambda run, observed: None)
     search._refine(trainer, [])
+    assert not rebuilt
+    assert search.state.noiseless_until == restarts * (counts.submitted_episodes + RECENT)
+    monkeypatch.setattr(counts, "submitted_episodes", counts.submitted_episodes + RECENT - 1)
+    search.after_job(trainer)
+    assert not rebuilt
+    counts.submitted_episodes += 1
+    search.after_job(trainer)
+    assert search.state.noiseless_until == 0
     assert len(rebuilt) == restarts
     assert counts.due_updates == counts.catch_up_updates == restarts * counts.updates
     assert [parts[-1] for parts in rebuilt] == restarts * [
         f"the success in training was low ({sum(success.successes)} of the last 50 unguided episodes succeeded)"
     ]
+
+
+def test_an_agent_that_succeeds_without_noise_is_not_replaced(inferred, monkeypatch):
+    trainer, search = inferred.trainer, inferred.trainer.search
+    monkeypatch.setattr(trainer, "counts", replace(trainer.counts, env_steps=6_000, submitted_episodes=120))
+    monkeypatch.setattr(trainer, "success", successes(30, 5, 15))
+    monkeypatch.setattr(trainer, "rebuild", lambda *parts: pytest.fail("the agent was replaced"))
+    monkeypatch.setattr(search, "state", replace(search.state, next_at=None, noiseless_until=120))
+    greedy = trainer.rollouts.exploration(119, search)
+    assert (greedy.noise, greedy.random_eps, greedy.guided_episodes) == (0, 0, 0)
+    search.after_job(trainer)
+    assert search.state.noiseless_until == 0
+    assert trainer.rollouts.exploration(120, search).noise > 0
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from ..agents.policy import Policy
 from ..envs.goal_env import has_display, make_goal_env, read_spec
 from ..envs.minari_data import check_new, write_episodes
 from ..envs.random_play import Environment, name_of
+from ..envs.wrappers import DiscreteActions
 from ..errors import FileError, HindsightError, InputError, OptionError
 from ..her import HER
 from ..recipes import choose_recipe
@@ -182,7 +183,8 @@ def script_player(script: str, env: str, options: Mapping[str, Any], info_keys: 
     """
     function = _find(script)
     environment = make_goal_env(env, None, options)
-    space: Any = environment.action_space
+    numbered = environment if isinstance(environment, DiscreteActions) else None
+    space: Any = numbered.env.action_space if numbered else environment.action_space
 
     def act(observation: Observation) -> Array:
         try:
@@ -191,7 +193,7 @@ def script_player(script: str, env: str, options: Mapping[str, Any], info_keys: 
             raise HindsightError(f"{script} failed ({type(problem).__name__}: {problem}).") from problem
         if not space.contains(action):
             raise InputError(f"An action of {script} must be in {space}, got {action}. Clip it, and check its shape.")
-        return action
+        return np.asarray(numbered.number(action)) if numbered else action
 
     return Player(environment, act, script, None, info_keys)
 

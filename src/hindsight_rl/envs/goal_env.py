@@ -28,7 +28,7 @@ from ..options.replay import RewardSource
 from ..records import GoalSpec
 from .goal_functions import find_reward, own_reward, sample_goals
 from .random_play import Environment, describe_failure, name_of, play, random_state_kept
-from .wrappers import FlattenGoalEnv, RecomputedReward, StepCounter
+from .wrappers import NUMBERED, DiscreteActions, FlattenGoalEnv, RecomputedReward, StepCounter
 
 EnvSource = str | Callable[..., Environment] | Environment
 ROBOTICS = "gymnasium_robotics"
@@ -40,9 +40,10 @@ SIMULATORS = {  # prefixes of ids: (module that registers them, extra that insta
 MUJOCO = "mujoco>=3.3,<3.10"  # newer versions break every Fetch environment with an empty AssertionError
 PIP_MUJOCO = f'pip install "{MUJOCO}"'
 APT_GL = "apt-get install -y libegl1 libgl1-mesa-dri"
-KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor rewards
+KEEP_THE_TASK = (  # wrappers that change neither observations nor actions nor rewards, or that runs use by themselves
     FlattenGoalEnv,  # its keys are an option of the run
     RecomputedReward,  # so is this
+    DiscreteActions,  # the task decides it
     StepCounter,
     wrappers.HumanRendering,
     wrappers.OrderEnforcing,
@@ -63,7 +64,7 @@ def make_goal_env(
     observation_keys: Sequence[str] = (),
     reward: RewardSource = "step",
 ) -> Environment:
-    """Return a goal environment.
+    """Return a goal environment. MultiDiscrete and MultiBinary actions are numbered, see `DiscreteActions`.
 
     env: a registered id ("module:id" imports the module first), a function that makes an environment, or an environment.
     render_mode: passed to the id's constructor, or to a function with a parameter of that name. "rgb_array" renders one
@@ -81,6 +82,7 @@ def make_goal_env(
         wrapped = FlattenGoalEnv(made, observation_keys) if observation_keys else made
         require_goals(wrapped)
         wrapped = RecomputedReward(wrapped) if recomputes else wrapped
+        wrapped = DiscreteActions(wrapped) if isinstance(wrapped.action_space, NUMBERED) else wrapped
         if render_mode is not None and made.render_mode != render_mode:
             raise OptionError(f"render_mode must be {render_mode!r}, but {name_of(made)} has {made.render_mode!r}.")
         if render_mode == "rgb_array":

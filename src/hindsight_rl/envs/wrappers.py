@@ -18,6 +18,7 @@ from .random_play import Environment, name_of, numeric_info
 
 _NUMBERS_OF_KEY = re.compile(r"(.+)\[(\d+(?:,\d+)*)\]")
 MOST_ACTIONS = 4_096  # combinations, each of which is an output of the network
+NUMBERED = (spaces.MultiDiscrete, spaces.MultiBinary)  # spaces of actions whose combinations are numbered
 PLAIN = (spaces.Box, spaces.Discrete, spaces.MultiBinary)  # spaces that need no flattening
 
 
@@ -140,7 +141,7 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
     def __init__(self, env: Environment) -> None:
         super().__init__(env)
         space: Any = env.action_space
-        if not isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        if not isinstance(space, NUMBERED):
             raise GoalEnvError(
                 f"DiscreteActions needs MultiDiscrete or MultiBinary actions, but {name_of(env)} has {space}."
             )
@@ -158,6 +159,10 @@ class DiscreteActions(gymnasium.ActionWrapper[Any, Any, Any]):
         """Return the combination of a number."""
         values = np.array(np.unravel_index(int(action), self._sizes.ravel())).reshape(self._sizes.shape)
         return np.asarray((values + self._start).astype(self.env.action_space.dtype))
+
+    def number(self, combination: Array) -> int:
+        """Return the number of a combination, an action of the environment that is wrapped."""
+        return int(np.ravel_multi_index((combination - self._start).ravel(), self._sizes.ravel()))
 
 
 class RecomputedReward(gymnasium.Wrapper[Any, Any, Any, Any]):

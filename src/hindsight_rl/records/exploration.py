@@ -89,6 +89,10 @@ class Exploration:
         """Return the exploration of an unguided episode: half the noise, because its success measures the policy."""
         return replace(self.scaled(0.5), guided_fraction=0.0)
 
+    def without_noise(self) -> Exploration:
+        """Return the exploration of an episode whose success is that of the policy."""
+        return replace(self.scaled(0.0), samples=False, exploration_episodes=0.0)
+
     def scaled(self, factor: float) -> Exploration:
         """Return the exploration with `random_eps` and `noise` multiplied by a factor."""
         return replace(self, random_eps=self.random_eps * factor, noise=self.noise * factor)

@@ -75,6 +75,8 @@ class RolloutSchedule:
             rest_displacement=rollout.rest_displacement,
             episode_steps=rollout.training_episode_steps,
         )
+        if search is not None and episode < search.state.noiseless_until:
+            return exploration.without_noise()
         if search is not None:
             exploration = search.state.searching(exploration, episode, self._run.success)
         if is_random or not agent.policy_spec.subgoals:

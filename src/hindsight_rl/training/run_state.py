@@ -188,6 +188,8 @@ class SearchState:
     endings: how the episodes so far ended.
     probing: the plan that steers the tool to the object. guesses: those for possible tools, while no contact was seen.
     trial: whether planned paths help an agent that mostly fails without them; None: it was not tried.
+    noiseless_until: the number of the episode after those without noise, which show whether it is the noise that fails, and
+        not the agent that may be replaced; 0: none are played.
     found: the options that follow from all episodes so far.
     missing: what the last inference did not find, and why, in sentences. findings: what it found, with figures.
     """
@@ -203,6 +205,7 @@ class SearchState:
     probing: Probing | None = None
     guesses: tuple[Probing, ...] = ()
     trial: PathTrial | None = None
+    noiseless_until: int = 0
     endings: Endings = field(default_factory=Endings)
     found: Found = field(default_factory=Found)
     missing: tuple[str, ...] = ()
@@ -262,6 +265,12 @@ class SearchState:
         if exploration.probing:  # the others stay random: they say how the world moves by itself
             return exploration
         return replace(exploration, random_action_repeat=SHORT_REPEAT) if episode % 2 else exploration
+
+    def ends_noiseless(self, episode: int) -> bool:
+        """Return whether the episodes without noise have been played. episode: the number of the next one."""
+        is_over = 0 < self.noiseless_until <= episode
+        self.noiseless_until = 0 if is_over else self.noiseless_until
+        return is_over
 
     def take_late(self, found: Structure) -> None:
         """Use what may change while an agent learns: symmetries that hold now, and hidden columns that matter now.

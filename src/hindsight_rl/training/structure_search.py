@@ -36,6 +36,7 @@ from .path_search import Build, PathSearch, Resolve
 from .replacement import AGAIN_FROM, LOOK_EVERY, is_poor, may_be_replaced, replace_agent, widen_agent
 from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
+from .unguided_success import RECENT
 
 SCALING_EPISODES = 2 * (HELD_OUT + 1)  # in every second one, random actions are small; one of each kind may be too short
 PROBING_STEPS = 1_000  # for each object; at most twice as many while the structure is uncertain
@@ -106,6 +107,8 @@ class StructureSearch:
             state.end(run.settings.training.capacity)
         if not self.is_warm_up and state.update_endings():
             self._adopt(run, state.found)
+        if state.ends_noiseless(run.counts.submitted_episodes) and may_be_replaced(run):
+            self._replace_agent(run, run.settings)
         if state.next_at is None or steps < state.next_at:
             return
         episodes = _without_unused(run.buffer.timeline.episodes(), run.settings.agent_options.unused_goal)
@@ -224,7 +227,8 @@ class StructureSearch:
     def _refine(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Infer the structure again with all episodes.
 
-        If nothing changes, a new agent replaces a poor one, and learns from the stored episodes (Nikishin et al. 2022).
+        If nothing changes, a new agent replaces a poor one, and learns from the stored episodes (Nikishin et al. 2022),
+        unless episodes without noise show that only the noise fails.
         """
         self.state.next_at = _next_look(run.counts.env_steps, bool(self.state.guesses))
         before, has_failed = run.settings, is_poor(run)
@@ -250,7 +254,7 @@ class StructureSearch:
                 self.state.take_late(found)
         self._adopt(run, self.state.found)
         if may_be_stuck and run.settings == before and has_failed and may_be_replaced(run):
-            self._replace_agent(run, before)
+            self.state.noiseless_until = run.counts.submitted_episodes + RECENT
 
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Test hidden columns, symmetries and the reach of the tool. Columns that are shown stay shown.
