@@ -77,7 +77,7 @@ def test_a_tool_is_steered_by_choices():
     """By hand: actions 3 to 6 move the tool by (1, 0), (-1, 0), (0, 1) and (0, -1), action 7 closes a hand."""
     effect = ((1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0), (0.0, 0.0))
     tool, cube, nothing = (AffineColumns.plain(each) for each in ((0, 1), (2, 3), ()))
-    probing = Probing(tool, (cube,), effect, ((0.0, 0.0), (0.0, 0.0)), nothing, (), reach=0.5)
+    probing = Probing(tool, (cube,), effect, ((0.0, 0.0), (0.0, 0.0)), nothing, (), reach=0.5, largest_reach=0.5)
     seen = {"observation": np.array([0.0, 0.0, -9.0, 0.5])}
     actors = [
         ProbingActor(probing, ArraySpec((), "int64", (3.0,), (7.0,), 5), np.random.default_rng(k)) for k in range(100)
@@ -130,7 +130,8 @@ def probing_actor(**changed):
     """The plan: the tool is column 0, the object column 1, and columns 2 and 3 are a heading."""
     nothing = AffineColumns.plain(())
     plan = {"effect": ((0.5,), (0.4,)), "drift": ((0.0, 0.0),), "posture": nothing, "by_posture": (), "reach": 1e-6}
-    probing = Probing(AffineColumns.plain((0,)), (AffineColumns.plain((1,)),), **plan | changed)
+    plan = plan | changed
+    probing = Probing(AffineColumns.plain((0,)), (AffineColumns.plain((1,)),), **{"largest_reach": plan["reach"]} | plan)
     return ProbingActor(probing, ACTION, np.random.default_rng(0))
 
 

@@ -60,6 +60,21 @@ def test_an_onset_while_another_object_moves_may_have_that_as_its_cause():
     assert find_onsets(steps_of(alone, pushed).of_objects([(0, 1), (2, 3)])[0]).tolist() == [1]
 
 
+@pytest.mark.parametrize(
+    ("path", "onsets"),
+    [
+        ([0, 0, 1, 2], [1]),
+        ([0, 0, 0.003, 0.006, 1, 2], [3]),  # pushed softly at first: two slow steps
+        ([0, 0.003, 1, 2], []),  # never at rest
+        ([0, 0, 1, 1.003, 1.006, 2], [1]),  # the first alone counts
+        ([0, 1, 1.003, 2, 2, 3], [4]),  # it comes to rest at last
+    ],
+)
+def test_slow_steps_between_rest_and_motion_are_part_of_the_onset(path, onsets):
+    steps = steps_of(*[[[x, 0.0] for x in path]] * 2, goals=((-1.0, 0.0), (1.0, 0.0)))  # 1 is one standard deviation
+    assert find_onsets(steps).tolist() == [*onsets, *(at + len(path) - 1 for at in onsets)]
+
+
 def test_the_tool_and_both_objects_are_found(inferred):
     structure, probing = inferred
     assert structure.parts.objects == ((0, 1), (2, 3))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.steps import clear_mean, without_jumps
+from hindsight_rl.structure.steps import at_equal_intervals, clear_mean, without_jumps
 
 
 def changes(values):
@@ -32,3 +32,7 @@ def test_a_mean_that_may_well_be_0_is_0():
     """The means are 0.5, 3 and 1.2, with standard errors of 0.75, 0.18 and 0."""
     values = np.array([[-1.0, 3, 1.2], [2, 3, 1.2], [-1, 3.5, 1.2], [2, 2.5, 1.2]])
     assert clear_mean(values) == pytest.approx([0, 3, 1.2])
+
+
+def test_numbers_at_equal_intervals():
+    assert [at_equal_intervals(n, 3).tolist() for n in (0, 2, 3, 9)] == [[], [0, 1], [0, 1, 2], [0, 4, 8]]

@@ -10,7 +10,7 @@ NONE, ONE = UnguidedSuccess(), UnguidedSuccess([False, True])
 
 
 def test_only_the_first_random_episodes_are_long():
-    exploration, guess = Exploration(0.3, 0.1, is_random=True), Probing(*[()] * 6, reach=1.0)
+    exploration, guess = Exploration(0.3, 0.1, is_random=True), Probing(*[()] * 6, reach=1.0, largest_reach=1.0)
     first, later = SearchState(next_at=250), SearchState(next_at=500, guesses=(guess,))
     assert first.exploration(exploration, 1, 250).episode_steps == 500
     assert replace(first, next_at=3_000).exploration(exploration, 1, 3_000).episode_steps == 1_000
@@ -23,14 +23,14 @@ def test_only_the_first_random_episodes_are_long():
 
 
 def test_guesses_of_the_tool_are_tried_until_the_agent_succeeds():
-    exploration, guess = Exploration(0.3, 0.1), Probing(*[()] * 6, reach=1.0)
+    exploration, guess = Exploration(0.3, 0.1), Probing(*[()] * 6, reach=1.0, largest_reach=1.0)
     state, every_fourth = SearchState(phase="learning", guesses=(guess,)), [None, guess, *[None] * 3, guess]
     assert [state.searching(exploration, episode, NONE).probing for episode in range(6)] == every_fourth
     assert [state.searching(exploration, episode, ONE).probing for episode in range(6)] == [None] * 6
 
 
 def test_a_tool_is_steered_to_the_object_until_most_episodes_succeed():
-    exploration, plan = Exploration(0.3, 0.1), Probing(*[()] * 6, reach=1.0)
+    exploration, plan = Exploration(0.3, 0.1), Probing(*[()] * 6, reach=1.0, largest_reach=1.0)
     state, every_fourth = SearchState(phase="learning", probing=plan), [None, plan, *[None] * 3, plan]
     for success in (NONE, ONE, UnguidedSuccess([True] * 9)):  # of the last 20
         assert [state.searching(exploration, episode, success).probing for episode in range(6)] == every_fourth

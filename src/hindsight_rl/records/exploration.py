@@ -26,6 +26,7 @@ class Probing:
     posture: columns on which the effect depends, in deviations from their mean; there may be none.
     by_posture: what each of them adds to the effect, (posture columns, action size, axes).
     reach: usual distance between tool and object when the object begins to move.
+    largest_reach: as long as that is not known, it may be any between `reach` and this.
     """
 
     tool: AffineColumns
@@ -35,6 +36,7 @@ class Probing:
     posture: AffineColumns
     by_posture: tuple[Rows, ...]
     reach: float
+    largest_reach: float
 
 
 @dataclass(frozen=True)

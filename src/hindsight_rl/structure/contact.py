@@ -108,12 +108,15 @@ def is_at_task(steps: Steps, contact: Contact) -> Array:
 def find_onsets(steps: Steps) -> Array:
     """Return the first transition of each episode in which the achieved goal moves after a step of rest, (M,).
 
-    A step in which another object moves does not count as rest: that object may be the cause.
+    Between both there may be slow steps, in which it neither rests nor moves: a soft push begins so. A step in which another
+    object moves does not count as rest: that object may be the cause.
     """
-    rested = np.roll(is_at_rest(steps), 1) & ~steps.starts_episode
-    if steps.others_moved is not None:
-        rested &= steps.others_moved < AT_REST
-    onsets = np.flatnonzero(is_moving(steps) & rested)
+    rests, moves = is_at_rest(steps), is_moving(steps)
+    with_others = np.zeros_like(rests) if steps.others_moved is None else steps.others_moved >= AT_REST
+    at = np.arange(len(rests))
+    last = np.maximum.accumulate(np.where(rests | moves | with_others | steps.starts_episode, at, 0))
+    before = np.roll(last, 1)  # of each step, the last one before it that was not slow
+    onsets = np.flatnonzero(moves & (rests & ~with_others)[before] & ~steps.starts_episode)
     first = np.unique(steps.episode[onsets], return_index=True)[1]
     return onsets[first]
 

@@ -222,7 +222,8 @@ class Structure:
 def plan_probing(found: Structure, sequence: ObjectSequence) -> Probing:
     """Return how to bring the tool to its objects. sequence: what was found."""
     first = sequence.contacts[0]
-    return _steer(found, first.tool, [each.object_columns for each in sequence.contacts], first.distances[1])
+    reach = first.distances[1]
+    return _steer(found, first.tool, [each.object_columns for each in sequence.contacts], reach, reach)
 
 
 def plan_guesses(found: Structure) -> tuple[Probing, ...]:
@@ -230,7 +231,7 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
 
     Dimensions that rest together may be several objects, each with as many dimensions as the tool.
     """
-    plans, reach = [], BESIDE * found.parts.goal_std
+    plans, spread = [], found.parts.goal_std
     for tool in found.guesses:
         size, columns = len(tool), found.copies.complete
         objects = [
@@ -238,11 +239,13 @@ def plan_guesses(found: Structure) -> tuple[Probing, ...]:
             for dimensions in found.parts.objects
             for at in range(0, len(dimensions) - size + 1, size)
         ]
-        plans.append(_steer(found, tool, objects, reach))
+        plans.append(_steer(found, tool, objects, BESIDE * spread, spread))
     return tuple(plans)
 
 
-def _steer(found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int]], reach: float) -> Probing:
+def _steer(
+    found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int]], reach: float, largest_reach: float
+) -> Probing:
     controlled, units = found.controlled, found.units
     at, posture = controlled.at(tool), controlled.posture
     return Probing(
@@ -253,4 +256,5 @@ def _steer(found: Structure, tool: Sequence[int], objects: Sequence[Sequence[int
         posture=posture.after(units.of(posture.columns)),
         by_posture=tuple(map(as_rows, controlled.by_posture[:, :, at])),
         reach=reach,
+        largest_reach=largest_reach,
     )

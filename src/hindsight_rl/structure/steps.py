@@ -269,4 +269,4 @@ def rounded(values: Array, size: float, digits: int = DIGITS) -> Array:
 
 def at_equal_intervals(n: int, most: int) -> Array:
     """Return at most so many of the numbers below n, at equal intervals."""
-    return np.unique(np.linspace(0, n - 1, most).astype(np.int64))
+    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(np.int64))

@@ -189,8 +189,9 @@ def _rank_tools(
     near = np.argsort(np.median(gap[onsets], 0) / np.maximum(np.median(gap, 0), ROUNDED**2), axis=0).T
     at_rest = np.flatnonzero(is_at_rest(steps))
     ranked, apart = [], [{positions.index(c) for c in pair if c in positions} for pair in gap_pairs]
-    for chosen in product(*near[:, :CANDIDATES].tolist()):
-        if len(set(chosen)) == len(chosen) and not any(len(pair) > 1 and pair <= set(chosen) for pair in apart):
+    nearest = [chosen for chosen in product(*near[:, :CANDIDATES].tolist()) if len({*chosen}) == len(chosen)]
+    for chosen in sorted({*nearest, *(tuple(sorted(chosen)) for chosen in nearest)}):  # see `_certain`
+        if not any(len(pair) > 1 and pair <= set(chosen) for pair in apart):
             square = gap[:, chosen, range(len(chosen))].sum(1)
             n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
             likelihood = -len(onsets) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
@@ -201,27 +202,47 @@ def _rank_tools(
 def _in_one_order(
     steps: Steps, onsets: Array, ranked: Sequence[tuple[float, tuple[int, ...]]]
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """Return the choices in one order of the same columns: that in which the object moves away from where the tool was."""
-    before, moved = steps.observation[onsets], steps.displacement[onsets]
-    along = {t: float(((steps.next_achieved_goal[onsets] - before[:, t]) * moved).sum()) for _, t in ranked}
-    found: dict[frozenset[int], tuple[float, tuple[int, ...]]] = {}
-    for likelihood, tool in ranked:
-        most, best = found.setdefault(frozenset(tool), (likelihood, tool))
-        found[frozenset(tool)] = most, max(best, tool, key=along.__getitem__)
-    return sorted(found.values(), reverse=True)
+    """Return the choices in one order of the same columns, with the likelihood of the likeliest.
+
+    That is their ascending order, unless objects clearly move away from where the tool was more directly in another: by two
+    standard errors of the cosine.
+    """
+    moved, before, after = steps.displacement[onsets], steps.observation[onsets], steps.next_achieved_goal[onsets]
+    orders = dict[frozenset[int], list[tuple[int, ...]]]()
+    for _, tool in ranked:
+        orders.setdefault(frozenset(tool), []).append(tool)
+
+    def cosines(tool: tuple[int, ...]) -> Array:
+        away = after - before[:, tool]
+        lengths = np.linalg.norm(away, axis=1) * np.linalg.norm(moved, axis=1)
+        return np.asarray((away * moved).sum(1) / np.maximum(lengths, ROUNDED**2))
+
+    def choose(tools: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+        best, ascending = max(tools, key=lambda tool: cosines(tool).mean()), tuple(sorted(tools[0]))
+        gain = cosines(best) - cosines(ascending)
+        is_clear = gain.mean() > 2 * gain.std() / math.sqrt(len(gain))
+        return best if is_clear or ascending not in tools else ascending
+
+    most = {frozenset(tool): likelihood for likelihood, tool in reversed(ranked)}
+    return sorted(((most[columns], choose(tools)) for columns, tools in orders.items()), reverse=True)
 
 
 def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, steps: Steps) -> tuple[int, ...] | None:
     """Return the likeliest choice if it is 1 / ERROR_RATE times as likely as any other, and as chance for each choice.
 
-    n_choices: that were compared. Choices of columns that are alike are no others: a hand and its fingers.
+    n_choices: that were compared. Choices of columns that are alike are no others: a hand and its fingers. Where an object
+    lies about as far along two axes, these may seem to be exchanged: then the ascending order of the columns counts.
     """
     if not ranked:
         return None
     (most, tool), *rest = ranked
-    others = [likelihood for likelihood, choice in rest if not are_alike(steps, choice, tool)]
-    next_best = max([math.log(n_choices), *others])
-    return tool if most >= next_best + CLEARLY else None
+    others = [(likelihood, choice) for likelihood, choice in rest if not are_alike(steps, choice, tool)]
+    next_best = max([math.log(n_choices), *(likelihood for likelihood, choice in others if {*choice} != {*tool})])
+    if most < next_best + CLEARLY:
+        return None
+    as_likely = [tool, *(choice for likelihood, choice in others if most < likelihood + CLEARLY)]
+    ascending = tuple(sorted(tool))
+    return tool if len(as_likely) == 1 else ascending if ascending in as_likely else None
 
 
 def are_alike(steps: Steps, one: Sequence[int], other: Sequence[int]) -> bool:
