@@ -64,12 +64,33 @@ def test_a_tool_is_certain_if_it_is_20_times_as_likely(ranked, expected):
     assert _certain(ranked, len(ranked), steps_of(columns, np.zeros((4, 1)), np.zeros((4, 1)), [0] * 4)) == expected
 
 
+def test_of_orders_that_are_equally_likely_the_ascending_one_counts():
+    columns = np.array([[0, 0, 5], [1, 1, 7], [2, 0, 9.1], [3, 1, 11]])
+    steps = steps_of(columns, np.zeros((4, 1)), np.zeros((4, 1)), [0] * 4)
+    ranked = [(9.0, (2, 1)), (8.0, (1, 2)), (1.0, (0, 1))]
+    assert _certain(ranked, 3, steps) == (1, 2)
+    assert _certain(ranked, 3, steps, may_tie=False) is None
+    assert _certain([(9.0, (2, 1)), (5.0, (1, 2))], 2, steps) == (2, 1)  # it is clearly likelier
+    assert _certain([(9.0, (2, 1)), (8.0, (1, 2)), (8.0, (0, 2))], 3, steps) is None
+
+
 def test_of_one_place_the_order_counts_in_which_the_object_moves_away_from_where_the_tool_was():
     """By hand: the tool comes from (1, 2), and the object moves from (2, 2.2) to (2.4, 2.3)."""
     seen, places = np.tile([1.0, 2.0, 0.0], (2, 1)), np.array([[2.0, 2.2], [2.4, 2.3]])
     ranked = [(3.0, (1, 0)), (2.0, (0, 1)), (1.0, (0, 2))]
     steps = steps_of(seen, places, np.array([[0, 0], [0.4, 0.1]]), [0, 0])
     assert _in_one_order(steps, np.array([1]), ranked) == [(3.0, (0, 1)), (1.0, (0, 2))]
+    aside = steps_of(seen, places[::-1], np.array([[0, 0], [0.1, 0.1]]), [0, 0])  # it does not show the order
+    assert _in_one_order(aside, np.array([1, 1]), ranked) == [(3.0, (0, 1)), (1.0, (0, 2))]
+
+
+def test_of_one_place_another_order_counts_if_the_object_clearly_moves_in_it():
+    """By hand: the tool comes from (0, 2) to what lies at (3, 1), and pushes it by (3, -1), or by (1, 3) as (2, 0)."""
+    seen = np.tile([0.0, 2.0, 0.0], (3, 1))
+    for along, order in (((0.3, -0.1), (0, 1)), ((0.1, 0.1), (1, 0))):
+        moved = np.tile(along, (3, 1))
+        steps = steps_of(seen, np.tile([3.0, 1.0], (3, 1)), moved, [0, 1, 2])
+        assert _in_one_order(steps, np.arange(3), [(3.0, (1, 0)), (2.0, (0, 1))]) == [(3.0, order)]
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.2])

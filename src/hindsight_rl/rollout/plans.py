@@ -22,8 +22,8 @@ OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offse
 # tongs that must have the angle of a bar moved it in 3 of 20 probing episodes, too few to be found as its tool
 AS_NOISE = 0.5
 RESTS = 0.01  # of the reach, that an object moves in a step: it rests
-LONGEST_WAIT = 20  # steps until an object rests that falls at the start: a lid fell for 15. Others move on by themselves
-LONGEST_TRY = 30  # steps for one target, which may lie in a table
+MOST_WAITING = 20  # steps until an object rests that falls at the start: a lid fell for 15. Others move on by themselves
+MOST_TRYING = 30  # steps for one target, which may lie in a table
 ANOTHER_OBJECT = 0.2  # probability that another object is sought when a target is met
 
 ANOTHER_POSITION = 0.005  # probability of each step that another position is sought
@@ -52,25 +52,25 @@ class ProbingActor:
         self._steering = (SteeringByChoice if action.n_values else SteeringByVector)(probing, action, rng)
         self._object = self._draw_object()
         self._place: Array | None = None  # of the object, one step before
-        self._waited = 0  # steps; LONGEST_WAIT: it waits no more
+        self._waited = 0  # steps; MOST_WAITING: it waits no more
 
     def _draw_object(self) -> AffineColumns:
         objects = self._probing.objects
         return objects[int(self._rng.integers(len(objects)))] if len(objects) > 1 else objects[0]
 
     def _draw_offset(self) -> None:
-        lowest, highest = np.log([self._probing.reach, self._probing.largest_reach])
-        self._reach = float(np.exp(self._rng.uniform(lowest, highest)))
+        lowest, highest = self._probing.reach, self._probing.largest_reach
+        self._reach = lowest if lowest == highest else lowest * (highest / lowest) ** self._rng.random()
         self._offset = self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._reach
         self._tried = 0
 
     def _waits(self, place: Array) -> bool:
         """Return whether the object at this place has not come to rest yet."""
-        if self._waited < LONGEST_WAIT:
+        if self._waited < MOST_WAITING:
             moves = self._place is None or np.linalg.norm(place - self._place) > RESTS * self._probing.reach
-            self._waited = self._waited + 1 if moves else LONGEST_WAIT
+            self._waited = self._waited + 1 if moves else MOST_WAITING
         self._place = place
-        return self._waited < LONGEST_WAIT
+        return self._waited < MOST_WAITING
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
@@ -81,7 +81,7 @@ class ProbingActor:
             return self._steering(seen, -moves_by_itself)
         gap: Array = place + self._offset - tool
         self._tried += 1
-        if np.linalg.norm(gap) < MET * self._reach or self._tried == LONGEST_TRY:
+        if np.linalg.norm(gap) < MET * self._reach or self._tried == MOST_TRYING:
             self._draw_offset()
             self._steering.draw()
             if len(self._probing.objects) > 1 and self._rng.random() < ANOTHER_OBJECT:

@@ -108,8 +108,8 @@ def is_at_task(steps: Steps, contact: Contact) -> Array:
 def find_onsets(steps: Steps) -> Array:
     """Return the first transition of each episode in which the achieved goal moves after a step of rest, (M,).
 
-    Between both there may be slow steps, in which it neither rests nor moves: a soft push begins so. A step in which another
-    object moves does not count as rest: that object may be the cause.
+    Between both there may be slow steps, in which it neither rests nor moves: a soft push begins so. A step in which
+    another object moves does not count as rest: that object may be the cause.
     """
     rests, moves = is_at_rest(steps), is_moving(steps)
     with_others = np.zeros_like(rests) if steps.others_moved is None else steps.others_moved >= AT_REST

@@ -189,7 +189,12 @@ def _look_for_contact(
         views.append(view)
     if not parts.has_positions or not copies.is_complete:
         return view, None, ()
-    sequences = [find_sequence(each.steps, parts, copies, each.controlled, each.units) for each in views]
+    # gaps to an object are near 0 at contacts in any order
+    may_tie = [not gaps or bool(each.units.gaps) for each in views]
+    sequences = [
+        find_sequence(each.steps, parts, copies, each.controlled, each.units, tie)
+        for each, tie in zip(views, may_tie, strict=True)
+    ]
     if found := [(each, sequence) for each, sequence in zip(views, sequences, strict=True) if sequence is not None]:
         return *min(found, key=lambda pair: pair[1].joint.distances[1]), ()
     if units := find_tool_units(view.units.apply(everything), parts, view.controlled, view.units):

@@ -133,16 +133,18 @@ class ObjectSequence:
 
 
 def find_sequence(
-    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units
+    steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns, units: Units, may_tie: bool = True
 ) -> ObjectSequence | None:
     """Find what touches the objects; None if no contact with any of them is clear. steps: in the units of the goal.
+
+    may_tie: see `find_tool`.
 
     One tool moves all objects. For an object that it did not touch yet, the distance of contact is that of another object.
     Objects with fewer dimensions than others have no contact of their own: they are placed last, as bodies are.
     """
     size = max(map(len, parts.objects))
     whole = [dimensions for dimensions in parts.objects if len(dimensions) == size]
-    tool = find_tool(Steps.join(steps.of_objects(whole)), controlled, units)
+    tool = find_tool(Steps.join(steps.of_objects(whole)), controlled, units, may_tie)
     if tool is None:
         return None
     objects = [tuple(dimensions[k] for k in tool.dimensions) for dimensions in whole]

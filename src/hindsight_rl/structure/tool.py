@@ -33,7 +33,7 @@ class Tool:
     dimensions: tuple[int, ...]
 
 
-def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> Tool | None:
+def find_tool(steps: Steps, controlled: ControlledColumns, units: Units, may_tie: bool = True) -> Tool | None:
     """Return the columns that meet the position of an object; None with too little evidence.
 
     steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
@@ -41,6 +41,8 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> Tool
     All dimensions are its position, unless a column of a tool clearly meets some of them, which are neighbours, oftener
     than the best choice of columns meets all of them: then the others are its angle, or another state. That needs more
     contacts, and a tool whose position is seen.
+
+    may_tie: whether orders of the same columns may be equally likely, see `_certain`.
     """
     whole = tuple(range(steps.goal_size))
     may_have_angle = len(find_onsets(steps)) >= FEWEST and not units.gaps
@@ -53,7 +55,7 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units) -> Tool
     if likelihood[best] < likelihood.get(whole, -math.inf) + CLEARLY:
         best = whole
     compared = [whole] if best == whole else runs
-    columns = _certain(ranked[best][0], sum(ranked[at][1] for at in compared), steps)
+    columns = _certain(ranked[best][0], sum(ranked[at][1] for at in compared), steps, may_tie)
     return None if columns is None else Tool(columns, best)
 
 
@@ -227,11 +229,14 @@ def _in_one_order(
     return sorted(((most[columns], choose(tools)) for columns, tools in orders.items()), reverse=True)
 
 
-def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, steps: Steps) -> tuple[int, ...] | None:
+def _certain(
+    ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, steps: Steps, may_tie: bool = True
+) -> tuple[int, ...] | None:
     """Return the likeliest choice if it is 1 / ERROR_RATE times as likely as any other, and as chance for each choice.
 
     n_choices: that were compared. Choices of columns that are alike are no others: a hand and its fingers. Where an object
-    lies about as far along two axes, these may seem to be exchanged: then the ascending order of the columns counts.
+    lies about as far along two axes, these may seem to be exchanged: then the ascending order of the columns counts, if
+    there may be a tie.
     """
     if not ranked:
         return None
@@ -242,7 +247,9 @@ def _certain(ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, st
         return None
     as_likely = [tool, *(choice for likelihood, choice in others if most < likelihood + CLEARLY)]
     ascending = tuple(sorted(tool))
-    return tool if len(as_likely) == 1 else ascending if ascending in as_likely else None
+    if len(as_likely) == 1:
+        return tool
+    return ascending if may_tie and ascending in as_likely else None
 
 
 def are_alike(steps: Steps, one: Sequence[int], other: Sequence[int]) -> bool:
