@@ -16,8 +16,10 @@ def test_only_the_first_random_episodes_are_long():
     assert replace(first, next_at=3_000).exploration(exploration, 1, 3_000).episode_steps == 1_000
     planned = [later.exploration(exploration, episode, 250) for episode in range(4)]
     assert [each.episode_steps for each in planned] == [100] * 4
-    assert [each.probing for each in planned] == [None, guess, None, None]
-    assert [each.random_action_repeat for each in planned] == [1, 1, 1, 5]
+    assert [each.probing for each in planned] == [None, guess, None, guess]
+    assert [each.random_action_repeat for each in planned] == [1, 1, 5, 1]
+    alone = [replace(later, guesses=()).exploration(exploration, episode, 250) for episode in range(4)]
+    assert [each.random_action_repeat for each in alone] == [1, 1, 5, 5]
     seeking = SearchState(phase="probing", probing=guess).exploration(exploration, 0, 250)
     assert (seeking.episode_steps, seeking.probing) == (100, guess)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # they import torch and numba, which counting does not need
 
 Parts: TypeAlias = "tuple[Agent, HindsightBuffer, Demonstrations | None]"  # of a run: those that follow from its settings
 FACTS = ("env_steps", "check_steps", "episodes", "updates")  # of a policy file
-SHORT_REPEAT = 5  # steps that a random action is repeated at most, in every second episode after the first look
+SHORT_REPEAT = 5  # steps that a random action is repeated at most, in half of the episodes after the first look
 SCALING_EPISODE_STEPS = 200
 # Steps after which a random episode ends, unless HELD_OUT longer ones fit into the random steps. Shorter ones show little
 # of a task: with 200, PointMaze_UMaze is solved after 1,950 steps instead of 1,500 (medians of six seeds).
@@ -36,6 +36,7 @@ RANDOM_EPISODE_STEPS = 500
 # long episodes show few.
 SEEKING_EPISODE_STEPS = 100
 GUESS_EVERY = 4  # episodes: one of them steers the tool, or what may be the tool
+SEEK_EVERY = 2  # before learning begins: each contact that these show saves steps without an update
 # Options that say where the run gets its episodes and puts its files. No search finds them:
 FIXED = frozenset(
     name
@@ -261,10 +262,11 @@ class SearchState:
         if self.next_at == random_steps:
             # of long episodes, parts are played: the first inference needs HELD_OUT episodes, and updates wait for it
             return replace(exploration, episode_steps=max(random_steps // HELD_OUT, RANDOM_EPISODE_STEPS))
-        exploration = self.with_guess(replace(exploration, episode_steps=SEEKING_EPISODE_STEPS), episode)
+        exploration = replace(exploration, episode_steps=SEEKING_EPISODE_STEPS)
+        exploration = _with_plan(exploration, episode, self.guesses, SEEK_EVERY)
         if exploration.probing:  # the others stay random: they say how the world moves by itself
             return exploration
-        return replace(exploration, random_action_repeat=SHORT_REPEAT) if episode % 2 else exploration
+        return replace(exploration, random_action_repeat=SHORT_REPEAT) if episode // SEEK_EVERY % 2 else exploration
 
     def ends_noiseless(self, episode: int) -> bool:
         """Return whether the episodes without noise have been played. episode: the number of the next one."""
@@ -298,19 +300,17 @@ class SearchState:
         if self.open_trial is not None:
             return self.open_trial.exploration(exploration, episode)
         if self.probing is not None and success.recent_rate < MOSTLY:
-            return _with_plan(exploration, episode, (self.probing,))
-        return exploration if any(success.successes) else self.with_guess(exploration, episode)
-
-    def with_guess(self, exploration: Exploration, episode: int) -> Exploration:
-        """Return the exploration of an episode: some steer what may be the tool to the object, while there are guesses."""
-        return _with_plan(exploration, episode, self.guesses)
+            return _with_plan(exploration, episode, (self.probing,), GUESS_EVERY)
+        return exploration if any(success.successes) else _with_plan(exploration, episode, self.guesses, GUESS_EVERY)
 
 
-def _with_plan(exploration: Exploration, episode: int, plans: Sequence[Probing]) -> Exploration:
-    """Return the exploration with one of the plans after another, in every GUESS_EVERY-th episode."""
-    if not plans or episode % GUESS_EVERY != 1:
-        return exploration
-    return replace(exploration, probing=plans[episode // GUESS_EVERY % len(plans)])
+def _with_plan(exploration: Exploration, episode: int, plans: Sequence[Probing], every: int) -> Exploration:
+    """Return the exploration with one of the plans after another, in one of so many episodes."""
+    return (
+        replace(exploration, probing=plans[episode // every % len(plans)])
+        if plans and episode % every == 1
+        else exploration
+    )
 
 
 def _tuples(value: Any) -> Any:
