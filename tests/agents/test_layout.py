@@ -169,6 +169,15 @@ def test_where_no_reward_depends_on_the_desired_goal_networks_see_the_achieved_o
     assert layout.size == 7
 
 
+def test_subgoals_use_dimensions_of_goals_on_which_no_reward_depends():
+    """They say where the tool must be. Row 3 asks for the first objects to be placed."""
+    layout = make_layout(box((1,)), box((2,)), 2, goal_features="relative", unused_goal=(1,))
+    observed = [np.full((4, size), value) for size, value in ((1, 0.0), (2, 4.0), (2, 9.0))]
+    goals = layout.assemble((4,), *observed, subgoal=np.arange(4))[:, 1:5].tolist()
+    assert goals == [[9, 4, 5, 0], [9, 9, 5, 5], [9, 9, 5, 5], [9, 4, 5, 0]]
+    assert layout.assemble((), *(each[0] for each in observed), subgoal=1)[1:5].tolist() == goals[1]
+
+
 @pytest.mark.parametrize(
     ("observation", "options", "message"),
     [

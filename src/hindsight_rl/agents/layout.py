@@ -63,7 +63,8 @@ class Layout:
         difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6. "6+0.5-2*o0" is
         that of columns in different units. Rotations are in relative goals the rotation from the achieved to the desired
         one, in the place of their difference.
-        Where the desired goal is unused, the achieved one takes its place: a relabelled goal would differ there.
+        Where the desired goal is unused, the achieved one takes its place: a relabelled goal would differ there. Subgoals
+        use all dimensions.
     n_subgoals: each subgoal adds a column that is 1 while it is the goal.
 
     Raises GoalEnvError for Discrete spaces of more than LARGEST_DISCRETE values and images of different sizes. Raises
@@ -218,7 +219,7 @@ class Layout:
         observation = xp.asarray(observation).reshape((*leading, self.observation.size))
         achieved, desired = (xp.asarray(goals).reshape((*leading, self.goal.size)) for goals in (achieved_goal, goal))
         if self.options.unused_goal:
-            desired = xp.where(xp.asarray(self._is_unused), achieved, desired)
+            desired = xp.where(self._is_unused(subgoal, xp), achieved, desired)
         columns = [self._see("observation", observation, xp), self._see("goal", desired, xp)]
         if self.options.observe_achieved_goal:
             columns.append(self._see("goal", achieved, xp))
@@ -235,9 +236,11 @@ class Layout:
             columns.append(self._is_subgoal(leading, subgoal, xp))
         return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
 
-    @cached_property
-    def _is_unused(self) -> Array:
-        return np.isin(np.arange(self.goal.size), self.options.unused_goal)
+    def _is_unused(self, subgoal: Any, xp: Any) -> Any:
+        """Return which dimensions of a goal are unused, (..., g): all of a subgoal say where the tool must be."""
+        is_unused = xp.asarray(np.isin(np.arange(self.goal.size), self.options.unused_goal))
+        index = xp.asarray(subgoal)[..., None]
+        return is_unused & ((index < 1) | (index > self.n_subgoals)) if self.n_subgoals else is_unused
 
     def _relative(self, achieved: Any, desired: Any, xp: Any) -> Any:
         """Return the difference of goals, with the rotation between them where they hold one."""
