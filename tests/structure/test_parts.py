@@ -175,6 +175,13 @@ def test_what_never_moves_and_is_never_asked_for_belongs_to_its_neighbour():
     assert kinds(body(1, 2, 0), body(2, 1, 0), goals=goals) == [((0, 1, 2), "body")]
 
 
+def test_what_never_moves_and_starts_where_it_is_wanted_belongs_to_its_neighbour():
+    """A button is pressed down at another place in each episode. The last goals ask for other places."""
+    paths = path(0, 0, -1) + [4, 5, 0], path(0, 0, -2) + [6, 7, 0]
+    assert kinds(*paths, goals=([4, 5, -3], [6, 7, -6])) == [((0, 1, 2), "object")]
+    assert kinds(*paths, goals=([4, 6, -3], [5, 7, -6]))[-1] == ((2,), "object")
+
+
 def test_if_all_episodes_have_one_goal_the_distance_from_the_start_is_the_size_of_the_task():
     parts = find_parts(steps_of(path(1, 1), path(1, 2), goals=([3, 4],)))
     assert (parts.objects, parts.goal_std) == (((0, 1),), 5.0)
