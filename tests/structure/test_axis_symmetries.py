@@ -152,3 +152,30 @@ def test_actions_in_the_frame_of_the_tool_change_so_that_mirrored_steps_are_pred
         assert mirrors[(axis,)].holds
         assert f"o{column}=-o{column}" in entries
         assert [entry for entry in entries if entry.startswith("a")] == actions
+
+
+class Frames(Pusher):
+    """It shows all columns of the step before, too. Everything happens around (0.3, 0.2)."""
+
+    def reset(self):
+        super().reset()
+        self.tool, self.puck, self.goal = (place + np.array([0.3, 0.2]) for place in (self.tool, self.puck, self.goal))
+        self.before = np.zeros(10)
+
+    def see(self):
+        now, before = super().see(), self.before
+        self.before = now
+        return np.concatenate([now, before])
+
+
+def test_columns_of_the_step_before_change_as_those_of_now():
+    world = Frames(0)
+    steps = Steps.from_episodes(play(world, 60, repeated_random_actions(1)))
+    controlled = find_controlled_columns(steps)
+    visible = [column for column in range(20) if column % 10 not in (8, 9)]  # no noise, and no constant
+    found = AxisSymmetries(steps, visible, measure_contact(steps, (0, 1), (2, 3)), controlled, Units.same(20)).find()
+    (mirror,) = (verdict for verdict in found if verdict.candidate.axes == (0,))
+    change = mirror.candidate.symmetry.observation
+    for column in (0, 2, 4, 6):
+        assert (change.factor[column + 10], change.offset[column + 10]) == (change.factor[column], change.offset[column])
+    assert change.offset[[0, 2]] == pytest.approx(0.6, abs=0.01)

@@ -119,7 +119,7 @@ def test_columns_that_show_what_others_showed_one_step_before():
         before = np.append(tool[:1], tool[:-1])
         return tool, before, 2 * before, np.ones(41)
 
-    assert find_delayed_columns(steps_of(make_columns)) == (1,)
+    assert find_delayed_columns(steps_of(make_columns)) == {1: 0}
     in_other_order = steps_of(lambda puck, tool, rng: (np.append(9.0, tool[:-1]), tool, puck))
-    assert find_delayed_columns(in_other_order) == (0,)
-    assert find_delayed_columns(steps_of(lambda puck, tool, rng: (tool, tool, puck))) == ()
+    assert find_delayed_columns(in_other_order) == {0: 1}
+    assert find_delayed_columns(steps_of(lambda puck, tool, rng: (tool, tool, puck))) == {}

@@ -177,7 +177,7 @@ def test_what_never_moves_and_is_never_asked_for_belongs_to_its_neighbour():
 
 def test_what_never_moves_and_starts_where_it_is_wanted_belongs_to_its_neighbour():
     """A button is pressed down at another place in each episode. The last goals ask for other places."""
-    paths = path(0, 0, -1) + [4, 5, 0], path(0, 0, -2) + [6, 7, 0]
+    paths = path(0, 0, -1) + np.array([4, 5, 0]), path(0, 0, -2) + np.array([6, 7, 0])
     assert kinds(*paths, goals=([4, 5, -3], [6, 7, -6])) == [((0, 1, 2), "object")]
     assert kinds(*paths, goals=([4, 6, -3], [5, 7, -6]))[-1] == ((2,), "object")
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..records import Array
 from ..task_structure.affine import AffineMap
 from ..task_structure.symmetries import Symmetry
-from .columns import Units
+from .columns import Units, find_delayed_columns
 from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .drift import find_drift
@@ -63,6 +63,7 @@ class AxisSymmetries:
         positions = {*contact.tool, *contact.object_columns}
         varying = np.ptp(steps.observation[:, : units.n_columns], axis=0) > 0
         hidden = [column for column in np.flatnonzero(varying).tolist() if column not in {*visible, *positions}]
+        self._early = find_delayed_columns(steps)
         self._others = [*self._test.others, *hidden]  # `find` keeps those hidden columns that a symmetry needs
         self._profiles = self._profile(steps.observation[:, self._others])
 
@@ -213,11 +214,23 @@ class AxisSymmetries:
         pairs = self._pairs(transformed)
         for pair in pairs:
             self._set_pair(symmetry, *pair)
-        self._choose_signs(
-            symmetry, [pair for pair in pairs if abs(self._profiles[pair[0]] @ transformed[pair[1]]) < LITTLE]
-        )
+        self._follow(observation)
+        unclear = [pair for pair in pairs if abs(self._profiles[pair[0]] @ transformed[pair[1]]) < LITTLE]
+        self._choose_signs(symmetry, [pair for pair in unclear if self._others[pair[0]] not in self._early])
         self._turn_over(symmetry)
+        self._follow(observation)
         return symmetry
+
+    def _follow(self, observation: AffineMap) -> None:
+        """Let columns that show what others showed one step before change as these do."""
+        late = {early: column for column, early in self._early.items()}
+        for early, column in late.items():
+            if (source := late.get(int(observation.source[early]))) is not None:
+                observation.source[column] = source
+                observation.factor[column], observation.offset[column] = (
+                    observation.factor[early],
+                    observation.offset[early],
+                )
 
     def _choose_signs(self, symmetry: Symmetry, unclear: Sequence[Pair]) -> None:
         """Of columns that fit with either sign, take that with which steps are predicted better.

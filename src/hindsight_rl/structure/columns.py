@@ -115,15 +115,18 @@ def third_column(pair: tuple[int, int], differences: Sequence[ColumnDifference])
     return None
 
 
-def find_delayed_columns(steps: Steps) -> tuple[int, ...]:
-    """Find the columns that show what another column showed one step before, as in observations of several frames."""
+def find_delayed_columns(steps: Steps) -> dict[int, int]:
+    """Find the columns that show what another column showed one step before, as in observations of several frames.
+
+    Return the other column of each.
+    """
     inside = ~steps.starts_episode
     before, now = steps.observation[inside], steps.next_observation[inside]
     moves = np.flatnonzero((steps.change[inside] != 0).any(0))
     every = max(1, len(now) // SAMPLED)
     alike = (now[::every, moves, None] == before[::every, None, moves]).all(0)
-    pairs = [(moves[i], moves[j]) for i, j in np.argwhere(alike)]
-    return tuple({int(late): None for late, early in pairs if (now[:, late] == before[:, early]).all()})
+    pairs = [(int(moves[i]), int(moves[j])) for i, j in np.argwhere(alike)]
+    return {late: early for late, early in pairs if (now[:, late] == before[:, early]).all()}
 
 
 def listed(columns: Iterable[int]) -> str:
