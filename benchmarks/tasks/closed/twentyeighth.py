@@ -1,4 +1,4 @@
-"""Five closed tasks: wet soap, weights on a seesaw, a lathe, two boats with a rope, and a vase on a rug."""
+"""Four closed tasks: wet soap, a lathe, two boats with a rope, and a vase on a rug."""
 
 from __future__ import annotations
 
@@ -63,75 +63,6 @@ def wash() -> Any:
         way = observation["desired_goal"] - observation["achieved_goal"] if is_held else np.array([x, y, z])
         is_near = math.hypot(x, y, z) < WetSoap.grab
         return clipped(*(way / WetSoap.pace if is_held or not is_near else np.zeros(3)), -0.15)
-
-    return act
-
-
-class SeesawWeights(SizedTask):
-    """A hand shifts two weights, of two kilograms and one, on a seesaw, each on its own track, in decimetres.
-
-    The goal is the tilt of the seesaw, in degrees, and the place of the smaller weight. The tilt settles slowly. Actions:
-    the hand's velocity along and across the seesaw, and the grip.
-    """
-
-    numbers, near, tracks = (8, 2, 3), 1.2, np.array([-1.0, 1.0])
-    pace, slow, grab, mass, gain = np.array([1.0, 0.6]), np.array([0.7, 1.0]), 0.8, np.array([2.0, 1.0]), 0.6
-
-    def begin(self) -> None:
-        self.at, self.hand = self.place(-7, 7), self.place([-8, -1], [8, 1])
-        wish = self.place(-7, 7)
-        while np.abs(wish - self.at).max() < 2 or np.abs(wish - self.at).max() > 9:
-            wish = self.place(-7, 7)
-        self.tilt, self.held = self.balance(self.at), -1
-        self.goal = np.array([self.balance(wish), wish[1]])
-
-    @classmethod
-    def balance(cls, at: Array) -> float:
-        """Return the tilt at which the seesaw comes to rest."""
-        return float(cls.gain * cls.mass @ at)
-
-    def move(self, action: Array) -> None:
-        across = np.abs(self.hand[1] - self.tracks)
-        near = (across < 0.4) & (np.abs(self.hand[0] - self.at) < self.grab)
-        self.held = int(near.argmax()) if near.any() and action[2] > 0 else -1
-        move = self.pace * action[:2]
-        if self.held >= 0:
-            move = np.array([move[0] * self.slow[self.held], 0.0])
-        before = self.hand[0]
-        self.hand = np.clip(self.hand + move, [-9, -1], [9, 1])
-        if self.held >= 0:
-            self.at[self.held] += self.hand[0] - before
-        self.tilt += 0.5 * (self.balance(self.at) - self.tilt)
-
-    def achieved(self) -> Array:
-        return np.array([self.tilt, self.at[1]])
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        return both_near(achieved_goal, desired_goal, self.near)
-
-    def observe(self) -> Array:
-        (x, y), (heavy, small) = self.hand, self.at
-        tilt = math.radians(self.tilt)
-        return np.array([y, heavy, math.sin(tilt), small - x, self.held == 0, heavy - x, self.held == 1, x])
-
-
-def shift() -> Any:
-    """Shift the small weight to its place, then the big one to where it gives the tilt."""
-
-    def act(observation: Observation) -> Array:
-        y, heavy, _, to_small, is_big, to_big, is_small, x = observation["observation"]
-        (tilt, small), task = observation["desired_goal"], SeesawWeights
-        lack_small = small - (x + to_small)
-        lack_big = (tilt / task.gain - small) / task.mass[0] - heavy
-        wanted = 1 if abs(lack_small) > 0.4 else 0
-        if wanted == 0 and abs(lack_big) < 0.3:
-            return clipped(0, 0, -1)
-        gap, lack = (to_small, lack_small) if wanted else (to_big, lack_big)
-        if is_small if wanted else is_big:
-            return clipped(lack / (task.pace[0] * task.slow[wanted]), 0, 1)
-        across = task.tracks[wanted] - y
-        is_there = abs(gap) < 0.5 and abs(across) < 0.3
-        return clipped(gap / task.pace[0], across / task.pace[1], 1 if is_there else -1)
 
     return act
 
@@ -330,7 +261,6 @@ def draw() -> Any:
 
 TASKS: tuple[Task, ...] = (
     Task("WetSoap-v0", "grasp", "closed", WetSoap, 50, wash),
-    Task("SeesawWeights-v0", "several-objects", "closed", SeesawWeights, 60, shift),
     Task("LatheShaft-v0", "fragile", "closed", LatheShaft, 45, turn_down),
     Task("BoomBarrel-v0", "several-bodies", "closed", BoomBarrel, 50, sweep),
     Task("RugVase-v0", "pull", "closed", RugVase, 50, draw),

@@ -1,8 +1,7 @@
-"""Three closed tasks: a crab pot, a thimble with a pea, and a line of fire fighters."""
+"""Two closed tasks: a crab pot, and a line of fire fighters."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -53,80 +52,6 @@ def haul() -> Any:
             return clipped(-aside / wide, -missing / tall, 1)
         is_back = height < CrabPot.top - 0.02 if is_back else height < 0.02
         return clipped(-aside / wide, 1, -1) if is_back else clipped(-aside / wide, -missing / tall, 1)
-
-    return act
-
-
-class ThimblePea(SizedTask):
-    """A hand puts a thimble over a pea, seen from the side, drags the pea to its place, and takes the thimble to its own.
-
-    Outside, the thimble pushes the pea before it. The goal has the places of both. Actions: right, up, and the grip.
-    """
-
-    numbers, near = (8, 2, 3), 0.05
-    pace, inner, outer, tall, low, most = 0.06, 0.05, 0.07, 0.12, 0.03, 0.4
-
-    def begin(self) -> None:
-        self.pea, self.cup = self.place(-0.5, 0.5)
-        while abs(self.pea - self.cup) < 0.1:
-            self.pea = float(self.np_random.uniform(-0.5, 0.5))
-        self.goal = np.array([self.pea, self.cup])
-        while abs(self.goal[0] - self.pea) < 0.12:
-            self.goal = self.place(-0.45, 0.45)
-        self.hand = np.array([np.clip(self.cup + self.np_random.uniform(-0.25, 0.25), -0.6, 0.6), 0.25])
-        self.lift, self.is_held = 0.0, False
-
-    def move(self, action: Array) -> None:
-        was_low, before = self.lift < self.low, self.pea - self.cup
-        top = np.array([self.cup, self.lift + self.tall])
-        near = bool(np.abs(self.hand - top).max() < 0.05)
-        if not self.is_held and near and action[2] > 0:
-            self.hand = top
-        self.is_held = bool(near and action[2] > 0)
-        self.hand = np.clip(self.hand + self.pace * action[:2], [-0.6, self.tall], [0.6, self.most])
-        if self.is_held:
-            self.cup, self.lift = float(self.hand[0]), float(self.hand[1] - self.tall)
-        else:
-            self.lift = max(0.0, self.lift - 0.1)
-        if self.lift >= self.low:
-            return
-        gap = before if was_low else self.pea - self.cup
-        if abs(gap) < 0.5 * (self.inner + self.outer):
-            self.pea = float(self.cup + np.clip(self.pea - self.cup, -self.inner, self.inner))
-        else:
-            side = math.copysign(1.0, gap)
-            self.pea = float(self.cup + side * max(self.outer, side * (self.pea - self.cup)))
-
-    def achieved(self) -> Array:
-        return np.array([self.pea, self.cup])
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        return np.abs(achieved_goal - desired_goal).max(-1) <= self.near
-
-    def observe(self) -> Array:
-        x, z = self.hand
-        return np.array([self.lift, x - self.cup, z, self.pea, self.is_held, self.cup, self.pea - self.cup, x])
-
-
-def cover_and_drag() -> Any:
-    """Fetch the thimble, cover the pea, drag it, lift the thimble, and put it down at its own place."""
-
-    def act(observation: Observation) -> Array:
-        lift, aside, height, pea, is_held, cup, gap, _ = observation["observation"]
-        goal_pea, goal_cup = observation["desired_goal"]
-        missing, pace = goal_pea - pea, ThimblePea.pace
-        if not is_held:
-            return clipped(-aside / pace, (ThimblePea.tall + lift - height) / pace, 1 if abs(aside) < 0.04 else -1)
-        is_placed = abs(missing) < 0.04
-        if is_placed and abs(goal_cup - cup) < 0.02:
-            return clipped(0, -lift / pace, 1)
-        target = goal_cup if is_placed else pea
-        if not is_placed and lift < ThimblePea.low and abs(gap) < 0.06:  # the pea is inside
-            wall = math.copysign(ThimblePea.inner, missing)
-            return clipped((missing + gap + wall - 0.01 * np.sign(missing)) / pace, -lift / pace, 1)
-        if abs(target - cup) < 0.02:
-            return clipped((target - cup) / pace, -lift / pace, 1)
-        return clipped((target - cup) / pace if lift > 0.05 else 0, (0.09 - lift) / pace, 1)
 
     return act
 
@@ -185,6 +110,5 @@ def pass_along() -> Any:
 
 TASKS: tuple[Task, ...] = (
     Task("CrabPot-v0", "pull", "closed", CrabPot, 60, haul),
-    Task("ThimblePea-v0", "several-objects", "closed", ThimblePea, 75, cover_and_drag),
     Task("BucketLine-v0", "several-bodies", "closed", BucketLine, 50, pass_along),
 )

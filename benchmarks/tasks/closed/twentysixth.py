@@ -1,4 +1,4 @@
-"""Five closed tasks: a fairground hammer, a diver, a block on ice, a table of sand, and a wobbling jelly."""
+"""Four closed tasks: a fairground hammer, a diver, a table of sand, and a wobbling jelly."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
-from ..open.base import Array, OwnUnits, Seen, SizedTask, clipped, shortest_path, unit
+from ..open.base import Array, OwnUnits, SizedTask, clipped, unit
 from ..task import Observation, Task
 
 
@@ -107,96 +106,6 @@ def salvage() -> Any:
             return clipped(*(seen[10:] / SalvageDiver.pace))
         wish = 0.5 * way - seen[3] * np.array([*(seen[7:9] / 100), 0.03])
         return clipped(*((wish - SalvageDiver.kept * seen[4:7]) / ((1 - SalvageDiver.kept) * SalvageDiver.pace)))
-
-    return act
-
-
-ROCKS = frozenset({(1, 4), (2, 1), (3, 3), (4, 6), (5, 2), (6, 5)})
-WAYS = ((-1, 0), (0, 1), (1, 0), (0, -1))
-Cell = tuple[int, int]
-
-
-class IceBlock(SizedTask):
-    """A penguin walks on a pond with rocks, one cell a step, and shoves a block of ice to a cell.
-
-    A shoved block slides on until a rock or the shore stops it. Actions: north, east, south, west.
-    """
-
-    numbers, thing, near, size = (8, 2, 1), "block", 0.5, 8
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.action_space = spaces.Discrete(4)
-
-    @classmethod
-    def is_free(cls, cell: Cell) -> bool:
-        return 0 <= cell[0] < cls.size and 0 <= cell[1] < cls.size and cell not in ROCKS
-
-    @classmethod
-    def slid(cls, block: Cell, way: Cell) -> Cell:
-        """Return where a shoved block stops."""
-        while cls.is_free((block[0] + way[0], block[1] + way[1])):
-            block = block[0] + way[0], block[1] + way[1]
-        return block
-
-    @classmethod
-    def after(cls, state: tuple[Cell, Cell], action: int) -> tuple[Cell, Cell]:
-        """Return the cells of penguin and block after an action."""
-        (penguin, block), way = state, WAYS[action]
-        ahead = penguin[0] + way[0], penguin[1] + way[1]
-        if ahead == block:
-            return penguin, cls.slid(block, way)
-        return (ahead if cls.is_free(ahead) else penguin), block
-
-    def begin(self) -> None:
-        self.goal = np.zeros(2)
-        while True:  # until the block has been shoved to another cell
-            cells = self.np_random.integers(1, self.size - 1, (2, 2)).tolist()
-            self.penguin, self.block = tuple(cells[0]), tuple(cells[1])
-            if self.penguin == self.block or not (self.is_free(self.penguin) and self.is_free(self.block)):
-                continue
-            penguin, block = self.penguin, self.block
-            for _ in range(int(self.np_random.integers(1, 4))):
-                penguin, block = self._shoved(penguin, block)
-            if block != self.block:
-                self.goal = np.array(block, np.float64)
-                return
-
-    def _shoved(self, penguin: Cell, block: Cell) -> tuple[Cell, Cell]:
-        """Return the cells after a shove in a random direction, of those that the penguin can walk to."""
-        near = [penguin]
-        for at in near:  # the list grows during the loop
-            cells = [(at[0] + way[0], at[1] + way[1]) for way in WAYS]
-            near += [cell for cell in cells if self.is_free(cell) and cell != block and cell not in near]
-        way = WAYS[int(self.np_random.integers(4))]
-        behind = block[0] - way[0], block[1] - way[1]
-        return (behind, self.slid(block, way)) if behind in near else (penguin, block)
-
-    def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
-        return super().step(np.eye(4)[int(action)])
-
-    def move(self, action: Array) -> None:
-        self.penguin, self.block = self.after((self.penguin, self.block), int(action.argmax()))
-
-    def observe(self) -> Array:
-        runs = [sum(self.slid(self.block, way)) - sum(self.block) for way in WAYS]
-        return np.array([*self.penguin, *runs, *self.block], np.float64)
-
-
-def shove() -> Any:
-    """Search a shortest sequence of steps once, and follow it."""
-    plan: list[int] | None = None
-
-    def act(observation: Observation) -> int:
-        nonlocal plan
-        seen = observation["observation"].astype(int).tolist()
-        if plan is None:
-            start, goal = (tuple(seen[:2]), tuple(seen[6:])), tuple(observation["desired_goal"].astype(int).tolist())
-            plan = shortest_path(start, lambda s: s[1] == goal, lambda s: [IceBlock.after(s, a) for a in range(4)])
-        if plan:
-            return plan.pop(0)
-        state = tuple(seen[:2]), tuple(seen[6:])
-        return next(action for action in range(4) if IceBlock.after(state, action)[1] == state[1])
 
     return act
 
@@ -306,7 +215,6 @@ def carry() -> Any:
 TASKS: tuple[Task, ...] = (
     Task("HighStriker-v0", "hit", "closed", HighStriker, 50, strike),
     Task("SalvageDiver-v0", "later", "closed", SalvageDiver, 50, salvage),
-    Task("IceBlock-v0", "discrete", "closed", IceBlock, 40, shove),
     Task("SandTable-v0", "units", "closed", SandTable, 60, drag),
     Task("JellyPlate-v0", "fragile", "closed", JellyPlate, 60, carry),
 )

@@ -7,6 +7,7 @@ from . import (
     boxes,
     circuits,
     crafts,
+    curios,
     drifting,
     flights,
     fragile,
@@ -62,6 +63,7 @@ _PHYSICS = (
     handling,
     flights,
     drifting,
+    curios,
     circuits,
     variants,
 )
