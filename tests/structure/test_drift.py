@@ -9,7 +9,7 @@ from hindsight_rl.structure.drift import find_drift
 from hindsight_rl.structure.steps import Steps
 
 EPISODES, STEPS = 12, 8
-CONTACT = Contact(tool=(0, 1), object_columns=(2, 3), n_onsets=9, distances=(0.1, 0.1, 0.1), in_reach=0.0)
+CONTACT = Contact(tool=(0, 1), object_columns=(2, 3), n_onsets=9, distances=(0.1, 0.1, 0.1), in_reach=0.0, moves_on=1.0)
 
 
 def slope(velocity):

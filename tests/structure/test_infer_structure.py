@@ -231,7 +231,7 @@ def test_a_false_mirror_does_not_hold():
 
 
 def test_steps_at_the_task_are_those_where_goals_and_starts_lie_and_within_contact():
-    contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.1, 0.1), in_reach=1.0)
+    contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.1, 0.1), in_reach=1.0, moves_on=0.0)
     tool = np.array([0.0, 0.5, 1.05, 1.2, 0.5])
     puck = np.array([0.5, 0.5, 0.5, 0.5, -0.2])  # starts at 0.5, the tool at 0, and the goal is 1
     seen, goal = np.column_stack([tool, puck]), np.full((6, 1), 1.0)
@@ -258,7 +258,7 @@ def symmetries_with(losses, distance, opposite=4.0):
 @pytest.mark.parametrize(("turn_loss", "positions"), [(0.0, [0, 1, 2, 3]), (1.0, [1, 3])])
 def test_a_mirror_that_follows_from_a_quarter_turn_holds_and_positions_may_be_hidden(turn_loss, positions):
     """The mirror of the second axis and x -> -y, y -> x make the mirror of the first axis."""
-    contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0)
+    contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0, 0.0)
     symmetries = with_consequences(symmetries_with([0.3, 0.0, turn_loss], 0.0))
     assert [each.holds for each in symmetries] == [turn_loss == 0, True, turn_loss == 0]
     assert symmetries[0].verdict == ("follows from others" if turn_loss == 0 else "is uncertain, so it is not used")
@@ -284,7 +284,7 @@ def test_a_model_that_does_not_refute_the_opposite_motion_accepts_nothing():
 
 def test_an_object_that_must_be_hit_gets_exact_hits_later(inferred):
     reached = inferred[0]
-    contact = replace(reached.contact, in_reach=0.1)
+    contact = replace(reached.contact, in_reach=0.1, moves_on=0.5)
     hit = replace(reached, sequence=replace(reached.sequence, contacts=(contact,)), time_limit=50)
     options = options_of(hit)
     assert not {"subgoals", "discount"} & options.keys()

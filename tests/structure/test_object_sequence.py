@@ -101,7 +101,7 @@ def test_networks_see_either_object_in_the_place_of_the_first(inferred):
 
 
 def contact_of(columns):
-    return Contact(tool=(0,), object_columns=columns, n_onsets=9, distances=(1.0, 1.0, 1.0), in_reach=1.0)
+    return Contact(tool=(0,), object_columns=columns, n_onsets=9, distances=(1.0, 1.0, 1.0), in_reach=1.0, moves_on=0.0)
 
 
 def exchange(source, factor=(1.0,) * 7):
@@ -188,7 +188,7 @@ def test_an_object_whose_goals_lie_where_it_does_not_rest_comes_last():
 
 
 def test_without_rewards_an_object_is_placed_within_the_distance_of_contact():
-    contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0)
+    contact = Contact(tool=(0,), object_columns=(1,), n_onsets=2, distances=(0.1, 0.2, 0.3), in_reach=1.0, moves_on=0.0)
     sequence = ObjectSequence(((0,), (1,)), (contact, contact), (), (1.0, 1.0))
     assert sequence.placed(0) == 0.2
     assert "as rewards show no distance of success" in sequence.evidence(Units.same(12))

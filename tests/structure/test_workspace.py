@@ -56,7 +56,7 @@ def test_episodes_that_were_cut_short_do_not_count():
     assert whole_episodes(episodes) == episodes[1:]
 
 
-CONTACT = Contact(tool=(1,), object_columns=(0,), n_onsets=9, distances=(0.5, 0.5, 0.5), in_reach=0.0)
+CONTACT = Contact(tool=(1,), object_columns=(0,), n_onsets=9, distances=(0.5, 0.5, 0.5), in_reach=0.0, moves_on=1.0)
 
 
 def with_tool(steps):

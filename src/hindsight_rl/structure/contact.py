@@ -12,7 +12,7 @@ from ..task_structure.affine import AffineColumns
 from ..task_structure.subgoals import Subgoal
 from .columns import ColumnDifference, Units, listed, third_column
 from .parts import AT_REST
-from .steps import EXCEPTIONS, HARDLY, MOSTLY, Steps
+from .steps import EXCEPTIONS, HARDLY, LITTLE, MOSTLY, Steps
 
 MIN_ONSETS = 2  # each in another episode: steps of one contact are not independent evidence
 TOLERANCE, SWITCH = 0.75, 3.0  # of the distance at which motion begins: its 10 % quantile, its median
@@ -28,6 +28,7 @@ class Contact:
     distances: between tool and object at these onsets, the 10, 50 and 90 % quantiles.
     in_reach: fraction of the desired goals in the range of positions where the tool was, widened by the median distance:
         a tool that touches objects from above is never as low as they are.
+    moves_on: fraction of the steps in which the object moves that begin and end far from the tool.
     """
 
     tool: tuple[int, ...]
@@ -35,6 +36,7 @@ class Contact:
     n_onsets: int
     distances: tuple[float, float, float]
     in_reach: float
+    moves_on: float
 
     @property
     def axes(self) -> tuple[int, ...]:
@@ -43,8 +45,19 @@ class Contact:
 
     @property
     def leads_to_goals(self) -> bool:
-        """Whether the tool can bring the object to its goals; where it cannot, the object must leave the tool."""
-        return self.in_reach > MOSTLY
+        """Whether the tool must bring the object to its goals.
+
+        It can if it has been there. If it has not, it must all the same if the object stays where the tool leaves it.
+        """
+        return self.in_reach > MOSTLY or self.moves_on < LITTLE
+
+    @property
+    def reasons(self) -> str:
+        """Return why it leads to the goals, or does not."""
+        reach = f"the tool reaches {self.in_reach:.0%} of the goals"
+        if self.in_reach > MOSTLY:
+            return reach
+        return f"{reach}, and the object is far from it in {self.moves_on:.0%} of the steps in which it moves"
 
     def subgoal(self, units: Units) -> Subgoal:
         """Return the subgoal that brings the tool to the object."""
@@ -84,7 +97,10 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     lowest, highest = tool_range(steps, tool, middle)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= lowest) & (goals <= highest)).all(1).mean()
-    return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach))
+    gap, gap_after = (seen[:, tool] - seen[:, object_columns] for seen in (steps.observation, steps.next_observation))
+    is_far = np.linalg.norm([gap, gap_after], axis=2).min(0) > SWITCH * middle
+    moves_on = is_far[is_moving(steps)].mean()
+    return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach), float(moves_on))
 
 
 def tool_range(steps: Steps, tool: Sequence[int], margin: float) -> tuple[Array, Array]:

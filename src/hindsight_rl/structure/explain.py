@@ -195,8 +195,7 @@ def _why_no_contact(found: Structure) -> str:
 
 def _with_contact(found: Structure) -> Iterator[str]:
     if found.contact is not None and not found.contact.leads_to_goals:
-        reach = f"{found.contact.in_reach:.0%} of the goals lie within the reach of the tool"
-        yield f"no subgoal: {reach}, and {MOSTLY:.0%} are needed"
+        yield f"no subgoal, as the object must be hit: {found.contact.reasons}"
     if found.relevance is not None and found.relevance.uncertain:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)

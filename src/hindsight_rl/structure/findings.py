@@ -113,7 +113,7 @@ class Structure:
         if self.contact is None and self.handles:
             yield Feature("guided", "a subgoal leads the tool to what it must move", needs="subgoals")
         elif self.contact is not None:
-            reach = f"as the tool reaches {self.contact.in_reach:.0%} of the goals"
+            reach = f"as {self.contact.reasons}"
             if self.contact.leads_to_goals:
                 yield Feature("guided", f"a subgoal leads to the first contact, {reach}", needs="subgoals")
             else:

@@ -70,6 +70,7 @@ class ObjectSequence:
             min(each.n_onsets for each in self.contacts),
             (low, middle, high),
             min(each.in_reach for each in self.contacts),
+            max(each.moves_on for each in self.contacts),
         )
 
     def placed(self, k: int) -> float:
