@@ -32,7 +32,7 @@ def test_an_object_that_flies_on_beyond_the_reach_of_the_tool_must_be_hit():
     """By hand: the tool goes from 0 to 1 and stays. The puck at 1 is hit, and moves by 1 in nine steps."""
     tool, puck = np.array([0.0, 0, *[1.0] * 9]), np.array([1.0, 1, *range(2, 11)])
     columns = np.column_stack([tool, puck])
-    seen, then, achieved = (np.tile(each, (2, 1)) for each in (columns[:-1], columns[1:], puck[:, None]))
+    seen, then = (np.tile(each, (2, 1)) for each in (columns[:-1], columns[1:]))
     episode, goal = np.repeat([0, 1], 10), np.repeat([20.0, 21.0], 10)[:, None]
     before, after = seen[:, 1:], then[:, 1:]
     steps = Steps(seen, np.ones((20, 1)), then, before, after, goal, episode)

@@ -5,7 +5,7 @@ Such a symmetry says how positions change. How each other column changes follows
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
@@ -214,23 +214,12 @@ class AxisSymmetries:
         pairs = self._pairs(transformed)
         for pair in pairs:
             self._set_pair(symmetry, *pair)
-        self._follow(observation)
+        follow_early(observation, self._early)
         unclear = [pair for pair in pairs if abs(self._profiles[pair[0]] @ transformed[pair[1]]) < LITTLE]
         self._choose_signs(symmetry, [pair for pair in unclear if self._others[pair[0]] not in self._early])
         self._turn_over(symmetry)
-        self._follow(observation)
+        follow_early(observation, self._early)
         return symmetry
-
-    def _follow(self, observation: AffineMap) -> None:
-        """Let columns that show what others showed one step before change as these do."""
-        late = {early: column for column, early in self._early.items()}
-        for early, column in late.items():
-            if (source := late.get(int(observation.source[early]))) is not None:
-                observation.source[column] = source
-                observation.factor[column], observation.offset[column] = (
-                    observation.factor[early],
-                    observation.offset[early],
-                )
 
     def _choose_signs(self, symmetry: Symmetry, unclear: Sequence[Pair]) -> None:
         """Of columns that fit with either sign, take that with which steps are predicted better.
@@ -280,6 +269,15 @@ class AxisSymmetries:
         _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
         if one == other:
             symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
+
+
+def follow_early(observation: AffineMap, early: Mapping[int, int]) -> None:
+    """Let columns that show what others showed one step before change as these do. early: the other column of each."""
+    late = {column: each for each, column in early.items()}
+    for column, each in late.items():
+        if (source := late.get(int(observation.source[column]))) is not None:
+            observation.source[each] = source
+            observation.factor[each], observation.offset[each] = observation.factor[column], observation.offset[column]
 
 
 def goals_lie_around(steps: Steps, centre: Array, axis: int) -> bool:
