@@ -23,8 +23,8 @@ def test_one_command_solves_it(tmp_path, seed):
 
 @pytest.mark.parametrize("agent", ["ddpg", "td3", "tqc"])
 def test_the_other_agents_solve_it_too(agent):
-    with HER("FetchReach-v4", agent=agent, seed=0, eval_every=0) as model:  # 1,000 steps give TD3 87 % on some processors
-        assert model.learn(1500).evaluate(100).success_rate >= 0.9
+    with HER("FetchReach-v4", agent=agent, seed=0, eval_every=0) as model:  # 1,500 steps give DDPG 82 % on some processors
+        assert model.learn(2000).evaluate(100).success_rate >= 0.9
 
 
 def test_without_hindsight_it_is_not_solved():

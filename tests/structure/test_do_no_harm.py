@@ -18,13 +18,16 @@ def seen(model):
 @pytest.mark.parametrize("task", MATTERS)
 @pytest.mark.parametrize("options", [{}, {"random_steps": 400}])
 def test_the_agent_sees_what_matters_later(task, options):
-    """In Wind with 400 random steps the tool is found so early that a wind along one axis is hidden, until 5,000 steps."""
+    """In Wind with 400 random steps the tool is found so early that a wind along one axis is hidden at first.
+
+    It is shown again after 5,000 steps, or 10,000 on some processors.
+    """
     with HER(getattr(push_tasks, task), check=False, seed=0, **options) as model:
         while model.trainer.search.is_warm_up:
             model.trainer.learn_from_next_job()
         if not MATTERS[task] <= seen(model):
             assert (task, options) == ("Wind", {"random_steps": 400})
-            model.learn(5_000)
+            model.learn(10_000)
         assert MATTERS[task] <= seen(model)
 
 

@@ -39,15 +39,19 @@ ANY_STATE = 0.5  # probability that any state is sought, if no path to the goal 
 class ProbingActor:
     """Act so that the tool meets the object from random directions: each contact is evidence, and random actions make few.
 
-    The target is the object plus a random offset, which is drawn again when the target is met, or not met for long. Of
+    The target is the object plus a random offset, which is drawn again when the target is met. Of
     several objects one is drawn at the start, and sometimes when the target is met. Actions that hardly move the tool are
     noise, or stay at an end of their range, from one target to the next: to close a hand, or to turn a wrist, takes several
-    steps. The tool waits until the object rests: only what moves from rest shows a contact.
+    steps.
+
+    As long as the reach is not known, the first contacts are sought. Then the tool waits until the object rests, as only
+    what moves from rest shows a contact, and another target is sought if one is not met for long.
     """
 
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
         self._probing, self._rng = probing, rng
         self._drift_factor, self._drift_constant = np.array(probing.drift).T
+        self._is_guess = probing.largest_reach > probing.reach
         self._draw_offset()
         self._steering = (SteeringByChoice if action.n_values else SteeringByVector)(probing, action, rng)
         self._object = self._draw_object()
@@ -60,7 +64,7 @@ class ProbingActor:
 
     def _draw_offset(self) -> None:
         lowest, highest = self._probing.reach, self._probing.largest_reach
-        self._reach = lowest if lowest == highest else lowest * (highest / lowest) ** self._rng.random()
+        self._reach = lowest * (highest / lowest) ** self._rng.random() if self._is_guess else lowest
         self._offset = self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._reach
         self._tried = 0
 
@@ -77,11 +81,11 @@ class ProbingActor:
         seen = np.asarray(observation["observation"], np.float64).ravel()
         tool, place = self._probing.tool.of(seen), self._object.of(seen)
         moves_by_itself = self._drift_factor * tool + self._drift_constant
-        if self._waits(place):
+        if self._is_guess and self._waits(place):
             return self._steering(seen, -moves_by_itself)
         gap: Array = place + self._offset - tool
         self._tried += 1
-        if np.linalg.norm(gap) < MET * self._reach or self._tried == MOST_TRYING:
+        if np.linalg.norm(gap) < MET * self._reach or (self._is_guess and self._tried == MOST_TRYING):
             self._draw_offset()
             self._steering.draw()
             if len(self._probing.objects) > 1 and self._rng.random() < ANOTHER_OBJECT:
