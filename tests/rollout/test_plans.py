@@ -9,7 +9,6 @@ from hindsight_rl.rollout.plans import (
     AS_NOISE,
     LARGEST_OFFSET,
     MOST_TRYING,
-    MOST_WAITING,
     NOISE,
     STILL,
     ExploringActor,
@@ -146,22 +145,6 @@ def probing_action(seen, **changed):
 def test_the_tool_is_steered_by_the_inverse_of_what_actions_do():
     """By hand: the gap is 0.82, of which actions make 0.5 and 0.4; the smallest ones that do have these ratios."""
     assert probing_action([0.0, 0.82]) == pytest.approx([1, 0.8], abs=0.1)
-
-
-def test_the_tool_stays_where_it_is_until_the_object_rests():
-    """The object falls for three steps. A tool that stays would drift by 1, which 0.5 and 0.4 take back."""
-    act = probing_actor(drift=((0.0, 1.0),), reach=0.1, largest_reach=0.11)
-    actions = [act({"observation": np.array([0.0, place])}) for place in (50.0, 30.0, 10.0, 9.9999)]
-    assert all(np.abs(each - [-1.22, -0.98]).max() < 4 * NOISE * 9 for each in actions[:3])
-    assert actions[3].sum() > 8  # towards 10
-
-
-def test_the_tool_does_not_wait_for_an_object_that_never_rests():
-    act = probing_actor(reach=0.1, largest_reach=0.11)
-    actions = np.array([act({"observation": np.array([0.0, 100.0 + t])}) for t in range(MOST_WAITING + 20)])
-    assert np.abs(actions[:MOST_WAITING].mean()) < 3
-    assert actions[MOST_WAITING:].mean() > 6
-    assert probing_action([0.0, 100.0], reach=0.1).min() > 6  # once the reach is known, it does not wait
 
 
 def test_another_target_is_sought_if_one_is_not_met_for_long():

@@ -21,9 +21,7 @@ OFFSET, MET = 0.6, 0.4  # of the reach: standard deviation of the target's offse
 # probability that actions that hardly move the tool are noise until it meets its target. With a third for each of them,
 # tongs that must have the angle of a bar moved it in 3 of 20 probing episodes, too few to be found as its tool
 AS_NOISE = 0.5
-RESTS = 0.01  # of the reach, that an object moves in a step: it rests
-MOST_WAITING = 20  # steps until an object rests that falls at the start: a lid fell for 15. Others move on by themselves
-MOST_TRYING = 30  # steps for one target, which may lie in a table
+MOST_TRYING = 30  # steps for one target while the reach is not known: it may lie in a table
 ANOTHER_OBJECT = 0.2  # probability that another object is sought when a target is met
 
 ANOTHER_POSITION = 0.005  # probability of each step that another position is sought
@@ -39,13 +37,10 @@ ANY_STATE = 0.5  # probability that any state is sought, if no path to the goal 
 class ProbingActor:
     """Act so that the tool meets the object from random directions: each contact is evidence, and random actions make few.
 
-    The target is the object plus a random offset, which is drawn again when the target is met. Of
-    several objects one is drawn at the start, and sometimes when the target is met. Actions that hardly move the tool are
-    noise, or stay at an end of their range, from one target to the next: to close a hand, or to turn a wrist, takes several
-    steps.
-
-    As long as the reach is not known, the first contacts are sought. Then the tool waits until the object rests, as only
-    what moves from rest shows a contact, and another target is sought if one is not met for long.
+    The target is the object plus a random offset, which is drawn again when the target is met, and as long as the reach is
+    not known also if it is not met for long. Of several objects one is drawn at the start, and sometimes with another
+    target. Actions that hardly move the tool are noise, or stay at an end of their range, from one target to the next: to
+    close a hand, or to turn a wrist, takes several steps.
     """
 
     def __init__(self, probing: Probing, action: ArraySpec, rng: np.random.Generator) -> None:
@@ -55,8 +50,6 @@ class ProbingActor:
         self._draw_offset()
         self._steering = (SteeringByChoice if action.n_values else SteeringByVector)(probing, action, rng)
         self._object = self._draw_object()
-        self._place: Array | None = None  # of the object, one step before
-        self._waited = 0  # steps; MOST_WAITING: it waits no more
 
     def _draw_object(self) -> AffineColumns:
         objects = self._probing.objects
@@ -68,22 +61,12 @@ class ProbingActor:
         self._offset = self._rng.normal(size=len(self._probing.tool.columns)) * OFFSET * self._reach
         self._tried = 0
 
-    def _waits(self, place: Array) -> bool:
-        """Return whether the object at this place has not come to rest yet."""
-        if self._waited < MOST_WAITING:
-            moves = self._place is None or np.linalg.norm(place - self._place) > RESTS * self._probing.reach
-            self._waited = self._waited + 1 if moves else MOST_WAITING
-        self._place = place
-        return self._waited < MOST_WAITING
-
     def __call__(self, observation: Mapping[str, Array]) -> Array:
         """Return the action for one observation."""
         seen = np.asarray(observation["observation"], np.float64).ravel()
-        tool, place = self._probing.tool.of(seen), self._object.of(seen)
+        tool = self._probing.tool.of(seen)
         moves_by_itself = self._drift_factor * tool + self._drift_constant
-        if self._is_guess and self._waits(place):
-            return self._steering(seen, -moves_by_itself)
-        gap: Array = place + self._offset - tool
+        gap: Array = self._object.of(seen) + self._offset - tool
         self._tried += 1
         if np.linalg.norm(gap) < MET * self._reach or (self._is_guess and self._tried == MOST_TRYING):
             self._draw_offset()
