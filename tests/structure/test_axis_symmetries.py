@@ -1,11 +1,13 @@
 """How a symmetry changes columns that are no positions: by what they correlate with."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pusher import Pusher, play, repeated_random_actions
 
 from hindsight_rl.structure.axis_symmetries import AxisSymmetries, goals_lie_around, pair_columns, values_overlap
-from hindsight_rl.structure.columns import Units
+from hindsight_rl.structure.columns import Gap, Units
 from hindsight_rl.structure.contact import measure_contact
 from hindsight_rl.structure.controlled import find_controlled_columns
 from hindsight_rl.structure.steps import Steps, correlations
@@ -152,6 +154,17 @@ def test_actions_in_the_frame_of_the_tool_change_so_that_mirrored_steps_are_pred
         assert mirrors[(axis,)].holds
         assert f"o{column}=-o{column}" in entries
         assert [entry for entry in entries if entry.startswith("a")] == actions
+
+
+def test_a_column_that_is_seen_never_becomes_one_that_is_not():
+    """The second position of the tool is known by its gap to the object alone, so it is a column of steps only."""
+    columns, episodes = [0, 2, 3, 5], play(Pusher(0), 60, repeated_random_actions(1))
+    seen = [replace(each, observation=each.observation[:, columns]) for each in episodes]
+    units = replace(Units.same(4), gaps=(Gap(column=3, of=2, factor=1.0),))
+    steps = units.apply(Steps.from_episodes(seen))
+    contact = measure_contact(steps, (0, 4), (1, 2))
+    found = AxisSymmetries(steps, range(4), contact, find_controlled_columns(steps), units).find()
+    assert [verdict.candidate.axes for verdict in found] == [(0,), (1,)]  # no quarter turn
 
 
 class Frames(Pusher):

@@ -219,7 +219,8 @@ class Layout:
         observation = xp.asarray(observation).reshape((*leading, self.observation.size))
         achieved, desired = (xp.asarray(goals).reshape((*leading, self.goal.size)) for goals in (achieved_goal, goal))
         if self.options.unused_goal:
-            desired = xp.where(self._is_unused(subgoal, xp), achieved, desired)
+            is_goal = _is_goal(xp.asarray(subgoal), self.n_subgoals)[..., None]  # a subgoal uses all dimensions
+            desired = xp.where(is_goal & xp.asarray(self._unused), achieved, desired)
         columns = [self._see("observation", observation, xp), self._see("goal", desired, xp)]
         if self.options.observe_achieved_goal:
             columns.append(self._see("goal", achieved, xp))
@@ -236,11 +237,10 @@ class Layout:
             columns.append(self._is_subgoal(leading, subgoal, xp))
         return xp.concatenate((*columns, *others), -1, dtype=xp.float32, casting="unsafe")
 
-    def _is_unused(self, subgoal: Any, xp: Any) -> Any:
-        """Return which dimensions of a goal are unused, (..., g): all of a subgoal say where the tool must be."""
-        is_unused = xp.asarray(np.isin(np.arange(self.goal.size), self.options.unused_goal))
-        index = xp.asarray(subgoal)[..., None]
-        return is_unused & ((index < 1) | (index > self.n_subgoals)) if self.n_subgoals else is_unused
+    @cached_property
+    def _unused(self) -> Array:
+        """Return whether each dimension of the goal is unused, (g,) bool."""
+        return np.isin(np.arange(self.goal.size), self.options.unused_goal)
 
     def _relative(self, achieved: Any, desired: Any, xp: Any) -> Any:
         """Return the difference of goals, with the rotation between them where they hold one."""
@@ -304,6 +304,11 @@ class Layout:
         low, high = (bound.ravel() for bound in self.goal.bounds())
         width = np.where(high > low, high - low, 1.0)
         return ((high + low) / width).astype(np.float32), (2.0 / width).astype(np.float32)
+
+
+def _is_goal(subgoal: Any, n_subgoals: int) -> Any:
+    """Return whether the goal is that of the task and not a subgoal, whose numbers are from 1 to n_subgoals."""
+    return (subgoal < 1) | (subgoal > n_subgoals)
 
 
 def _check_number_of_values(name: Source, array: ArraySpec) -> None:

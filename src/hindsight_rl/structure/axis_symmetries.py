@@ -63,7 +63,7 @@ class AxisSymmetries:
         positions = {*contact.tool, *contact.object_columns}
         varying = np.ptp(steps.observation[:, : units.n_columns], axis=0) > 0
         hidden = [column for column in np.flatnonzero(varying).tolist() if column not in {*visible, *positions}]
-        self._early = find_delayed_columns(steps)
+        self._late_of = {early: late for late, early in find_delayed_columns(steps).items()}
         self._others = [*self._test.others, *hidden]  # `find` keeps those hidden columns that a symmetry needs
         self._profiles = self._profile(steps.observation[:, self._others])
 
@@ -72,7 +72,9 @@ class AxisSymmetries:
         steps, centre, size, n = self._steps, self._centre, len(self._centre), self._n_axes
         moved = np.abs(steps.displacement).mean(0).reshape(-1, n).mean(0)
         axes = [k for k in range(n) if moved[k] >= LITTLE * moved.max() and goals_lie_around(steps, centre[k::n], k)]
-        turned = [] if self._actions_of_hand else list(combinations(axes, 2))  # a hand opens along one axis
+        is_seen = [column < self._units.n_columns for column in self._contact.axes]  # a seen column can't become another
+        pairs = [] if self._actions_of_hand else combinations(axes, 2)  # a hand opens along one axis
+        turned = [(k, m) for k, m in pairs if is_seen[k] == is_seen[m]]
         exchanged = [(k, k + 1) for k in range(size // n - 1)]
         proposals: list[Proposal] = [(f"mirror of axis {k}", mirror(centre, n, k), (k,), ()) for k in axes]
         proposals += [(f"quarter turn of axes {k} and {m}", quarter_turn(centre, n, k, m), (k, m), ()) for k, m in turned]
@@ -214,11 +216,11 @@ class AxisSymmetries:
         pairs = self._pairs(transformed)
         for pair in pairs:
             self._set_pair(symmetry, *pair)
-        follow_early(observation, self._early)
+        follow_early(observation, self._late_of)
         unclear = [pair for pair in pairs if abs(self._profiles[pair[0]] @ transformed[pair[1]]) < LITTLE]
-        self._choose_signs(symmetry, [pair for pair in unclear if self._others[pair[0]] not in self._early])
+        self._choose_signs(symmetry, [pair for pair in unclear if self._others[pair[0]] not in self._late_of.values()])
         self._turn_over(symmetry)
-        follow_early(observation, self._early)
+        follow_early(observation, self._late_of)
         return symmetry
 
     def _choose_signs(self, symmetry: Symmetry, unclear: Sequence[Pair]) -> None:
@@ -271,13 +273,12 @@ class AxisSymmetries:
             symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
 
 
-def follow_early(observation: AffineMap, early: Mapping[int, int]) -> None:
-    """Let columns that show what others showed one step before change as these do. early: the other column of each."""
-    late = {column: each for each, column in early.items()}
-    for column, each in late.items():
-        if (source := late.get(int(observation.source[column]))) is not None:
-            observation.source[each] = source
-            observation.factor[each], observation.offset[each] = observation.factor[column], observation.offset[column]
+def follow_early(observation: AffineMap, late_of: Mapping[int, int]) -> None:
+    """Let columns change as those do that they show one step later. late_of: the later column of each."""
+    for early, late in late_of.items():
+        if (source := late_of.get(int(observation.source[early]))) is not None:
+            observation.source[late] = source
+            observation.factor[late], observation.offset[late] = observation.factor[early], observation.offset[early]
 
 
 def goals_lie_around(steps: Steps, centre: Array, axis: int) -> bool:
@@ -285,9 +286,8 @@ def goals_lie_around(steps: Steps, centre: Array, axis: int) -> bool:
 
     Goals that always ask for what is there at the start do not count: no reward depends on them. centre: (objects,).
     """
-    first, n_axes = np.flatnonzero(steps.starts_episode), steps.goal_size // len(centre)
-    desired, achieved = (goals[first, axis::n_axes] for goals in (steps.desired_goal, steps.achieved_goal))
-    gaps, matters = desired - centre, (desired != achieved).any(0)
+    of_axis = slice(axis, None, steps.goal_size // len(centre))
+    gaps, matters = steps.desired_goal[steps.starts_episode, of_axis] - centre, steps.is_asked[of_axis]
     return bool(matters.any() and (np.abs(gaps.mean(0)) <= gaps.std(0))[matters].all())
 
 

@@ -97,10 +97,21 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     lowest, highest = tool_range(steps, tool, middle)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= lowest) & (goals <= highest)).all(1).mean()
-    gap, gap_after = (seen[:, tool] - seen[:, object_columns] for seen in (steps.observation, steps.next_observation))
-    is_far = np.linalg.norm([gap, gap_after], axis=2).min(0) > SWITCH * middle
-    moves_on = is_far[is_moving(steps)].mean()
+    moves_on = is_far(steps, tool, object_columns, middle)[is_moving(steps)].mean()
     return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach), float(moves_on))
+
+
+def is_far(steps: Steps, tool: Sequence[int], object_columns: Sequence[int], distance: float) -> Array:
+    """Return whether each object is far from the tool before and after each step, (N, objects) bool.
+
+    tool, object_columns: those of one object after another. distance: at which motion begins.
+    """
+    n_axes = len(set(tool))
+    near = [
+        np.linalg.norm((seen[:, object_columns] - seen[:, tool]).reshape(len(steps), -1, n_axes), axis=2)
+        for seen in (steps.observation, steps.next_observation)
+    ]
+    return np.asarray(np.min(near, axis=0) > SWITCH * distance)
 
 
 def tool_range(steps: Steps, tool: Sequence[int], margin: float) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..records import Array
-from .contact import SWITCH, Contact
+from .contact import Contact, is_far
 from .model import Difference, mean_and_error
 from .parts import AT_REST
 from .steps import FEWEST, MOST_DEVIATIONS, TINY, Steps
@@ -42,15 +42,10 @@ def _moving_on(steps: Steps, contact: Contact, n_axes: int) -> tuple[Array, Arra
 
     Those of all objects follow one another: (N,) numbers of the episodes from 0, (N, axes), (N, axes).
     """
-    gap, gap_after = (
-        (seen[:, contact.object_columns] - seen[:, contact.tool]).reshape(len(steps), -1, n_axes)
-        for seen in (steps.observation, steps.next_observation)
-    )
-    distance = np.minimum(np.linalg.norm(gap, axis=2), np.linalg.norm(gap_after, axis=2))
-    is_far = distance > SWITCH * contact.distances[1]
+    is_beyond = is_far(steps, contact.tool, contact.object_columns, contact.distances[1])
     velocity = steps.displacement.reshape(len(steps), -1, n_axes)
     before = steps.of_step_before(steps.displacement).reshape(velocity.shape)
     moves, moved = (np.linalg.norm(each, axis=2) > AT_REST * steps.goal_std for each in (velocity, before))
-    moves_on = is_far & (steps.of_step_before(is_far) > 0) & moves & moved
-    _, episode = np.unique(np.broadcast_to(steps.episode[:, None], is_far.shape)[moves_on], return_inverse=True)
+    moves_on = is_beyond & (steps.of_step_before(is_beyond) > 0) & moves & moved
+    _, episode = np.unique(np.broadcast_to(steps.episode[:, None], is_beyond.shape)[moves_on], return_inverse=True)
     return episode, before[moves_on], (velocity - before)[moves_on]

@@ -189,11 +189,8 @@ def _look_for_contact(
         views.append(view)
     if not parts.has_positions or not copies.is_complete:
         return view, None, ()
-    # gaps to an object are near 0 at contacts in any order
-    may_tie = [not gaps or bool(each.units.gaps) for each in views]
-    sequences = [
-        find_sequence(each.steps, parts, copies, each.controlled, each.units, tie)
-        for each, tie in zip(views, may_tie, strict=True)
+    sequences = [  # gaps to an object are near 0 at contacts in any order, so they must not be taken for a tie of its tool
+        find_sequence(each.steps, parts, copies, each.controlled, each.units, may_tie=each is view) for each in views
     ]
     if found := [(each, sequence) for each, sequence in zip(views, sequences, strict=True) if sequence is not None]:
         return *min(found, key=lambda pair: pair[1].joint.distances[1]), ()

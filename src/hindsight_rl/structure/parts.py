@@ -115,8 +115,7 @@ def find_parts(
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = _moved_by_episode(steps, steps.noise)
     groups = [*_together(np.flatnonzero(is_body), together), *_together(np.flatnonzero(~is_body & moved), together)]
-    asked = (steps.desired_goal - steps.achieved_goal)[steps.starts_episode]
-    is_asked = (np.ptp(steps.desired_goal, axis=0) > 0) & asked.any(0)
+    is_asked = (np.ptp(steps.desired_goal, axis=0) > 0) & steps.is_asked
     unmoved = _runs(np.flatnonzero(~moved).tolist())
     for run in unmoved:
         if is_asked[run].any():

@@ -155,6 +155,12 @@ class Steps:
             return float(np.sqrt(np.square(goals - self.achieved_goal[start]).sum(1).mean()))
         return float(np.linalg.norm(goals.std(0)))
 
+    @property
+    def is_asked(self) -> Array:
+        """Whether some episode begins elsewhere than its goal is, in each dimension of it, (goal size,) bool."""
+        start = self.starts_episode
+        return np.asarray((self.desired_goal[start] != self.achieved_goal[start]).any(0))
+
     @cached_property
     def time(self) -> Array:
         """The number of the step in its episode, from 0, (N,)."""

@@ -210,23 +210,23 @@ def _in_one_order(
     standard errors of the cosine.
     """
     moved, before, after = steps.displacement[onsets], steps.observation[onsets], steps.next_achieved_goal[onsets]
-    orders = dict[frozenset[int], list[tuple[int, ...]]]()
-    for _, tool in ranked:
-        orders.setdefault(frozenset(tool), []).append(tool)
+    orders = dict[frozenset[int], list[tuple[float, tuple[int, ...]]]]()
+    for likelihood, tool in ranked:
+        orders.setdefault(frozenset(tool), []).append((likelihood, tool))
 
     def cosines(tool: tuple[int, ...]) -> Array:
         away = after - before[:, tool]
         lengths = np.linalg.norm(away, axis=1) * np.linalg.norm(moved, axis=1)
         return np.asarray((away * moved).sum(1) / np.maximum(lengths, ROUNDED**2))
 
-    def choose(tools: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        best, ascending = max(tools, key=lambda tool: cosines(tool).mean()), tuple(sorted(tools[0]))
+    chosen = []
+    for choices in orders.values():
+        most, tool = max(choices)
+        best, ascending = max((each for _, each in choices), key=lambda each: cosines(each).mean()), tuple(sorted(tool))
         gain = cosines(best) - cosines(ascending)
         is_clear = gain.mean() > 2 * gain.std() / math.sqrt(len(gain))
-        return best if is_clear or ascending not in tools else ascending
-
-    most = {frozenset(tool): likelihood for likelihood, tool in reversed(ranked)}
-    return sorted(((most[columns], choose(tools)) for columns, tools in orders.items()), reverse=True)
+        chosen.append((most, best if is_clear else ascending))
+    return sorted(chosen, reverse=True)
 
 
 def _certain(

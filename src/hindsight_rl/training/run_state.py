@@ -306,11 +306,9 @@ class SearchState:
 
 def _with_plan(exploration: Exploration, episode: int, plans: Sequence[Probing], every: int) -> Exploration:
     """Return the exploration with one of the plans after another, in one of so many episodes."""
-    return (
-        replace(exploration, probing=plans[episode // every % len(plans)])
-        if plans and episode % every == 1
-        else exploration
-    )
+    if not plans or episode % every != 1:
+        return exploration
+    return replace(exploration, probing=plans[episode // every % len(plans)])
 
 
 def _tuples(value: Any) -> Any:
