@@ -17,7 +17,7 @@ def options(observation=10, goal=3, action=4, limit=50, goal_space=None, action_
 def test_networks_by_size_worked_out_by_hand():
     small, medium, large = (options(n) for n in (10, 25, 105))  # 10 + 2 * 3 + 4 = 20 inputs and outputs, 35, 115
     assert [o["hidden"] for o in (small, medium, large)] == [(128, 128), (128, 128), (256, 256)]
-    assert [o["updates_per_step"] for o in (small, medium, large)] == [4, 2, 1]
+    assert [o["updates_per_step"] for o in (small, medium, large)] == [4, 4, 1]
     assert [o["critic_layer_norm"] for o in (small, medium, large)] == [True, True, False]
     assert set(small) == set(FITTED) - set(FITTED_DISCRETE)
 
@@ -54,7 +54,7 @@ def test_each_value_of_a_discrete_space_counts():
 
 
 def test_discrete_actions_explore_for_80_episodes_and_sample_by_energy():
-    chosen = options(9, limit=40, action_space=spaces.Discrete(5))  # 9 + 2 * 3 + 5 = 20 inputs and outputs
+    chosen = options(limit=40, action_space=spaces.Discrete(5))
     assert set(chosen) == set(FITTED)
     assert (chosen["eps_steps"], chosen["updates_per_step"]) == (3_200, 4)
     assert chosen["energy_priority"]
