@@ -18,12 +18,14 @@ from .seventh import TASKS as SEVENTH
 from .sixteenth import TASKS as SIXTEENTH
 from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
+from .thirtieth import TASKS as THIRTIETH
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
 from .twentyeighth import TASKS as TWENTYEIGHTH
 from .twentyfifth import TASKS as TWENTYFIFTH
 from .twentyfirst import TASKS as TWENTYFIRST
 from .twentyfourth import TASKS as TWENTYFOURTH
+from .twentyninth import TASKS as TWENTYNINTH
 from .twentysecond import TASKS as TWENTYSECOND
 from .twentyseventh import TASKS as TWENTYSEVENTH
 from .twentysixth import TASKS as TWENTYSIXTH
@@ -60,4 +62,6 @@ TASKS: tuple[Task, ...] = (
     *TWENTYSIXTH,
     *TWENTYSEVENTH,
     *TWENTYEIGHTH,
+    *TWENTYNINTH,
+    *THIRTIETH,
 )
