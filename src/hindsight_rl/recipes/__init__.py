@@ -17,7 +17,7 @@ from .files import RECIPES, names_in, read_toml
 from .presets import LONGEST_HORIZON
 
 MEDIUM_TASK = 100  # largest number of inputs and outputs for networks of 2x128
-# per step, of these networks. With 2, FetchPush takes 1.5 times as many steps (three seeds), and EggCarry has 1, not 98 %
+# per step, of these networks. With 2, FetchPush takes 1.3 times as many steps (medians of three seeds), NoisyTable 1.9
 MEDIUM_UPDATES = 4
 # updates per step for choices and goals that are no vectors: with 4, a 6x6 push-the-box grid is learned more slowly. Six of
 # seven tasks with choices and vectors have a higher mean success in 12,000 steps with 4.

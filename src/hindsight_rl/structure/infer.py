@@ -189,7 +189,8 @@ def _look_for_contact(
         views.append(view)
     if not parts.has_positions or not copies.is_complete:
         return view, None, ()
-    sequences = [  # gaps to an object are near 0 at contacts in any order, so they must not be taken for a tie of its tool
+    # gaps to an object are near 0 at contacts in any order: as long as they count as positions, such orders are no tie
+    sequences = [
         find_sequence(each.steps, parts, copies, each.controlled, each.units, may_tie=each is view) for each in views
     ]
     if found := [(each, sequence) for each, sequence in zip(views, sequences, strict=True) if sequence is not None]:
