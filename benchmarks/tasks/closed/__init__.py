@@ -19,6 +19,8 @@ from .sixteenth import TASKS as SIXTEENTH
 from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .thirtieth import TASKS as THIRTIETH
+from .thirtyfirst import TASKS as THIRTYFIRST
+from .thirtysecond import TASKS as THIRTYSECOND
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
 from .twentyeighth import TASKS as TWENTYEIGHTH
@@ -64,4 +66,6 @@ TASKS: tuple[Task, ...] = (
     *TWENTYEIGHTH,
     *TWENTYNINTH,
     *THIRTIETH,
+    *THIRTYFIRST,
+    *THIRTYSECOND,
 )
