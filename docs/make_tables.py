@@ -16,7 +16,8 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS / "_tables"), str(DOCS.parent / "benchmarks")]
 
-from drawings import drawings  # noqa: E402  (after the path is set)
+from closed_tables import closed_text  # noqa: E402  (after the path is set)
+from drawings import drawings  # noqa: E402
 from reference import reference_text  # noqa: E402
 from result_tables import headline_table, results_table  # noqa: E402
 from tables import commands_text, notebook_text, options_text, presets_text, recipes_text  # noqa: E402
@@ -29,6 +30,7 @@ KINDS: dict[str, Callable[..., str]] = {
     "reference": reference_text,
     "headline": headline_table,
     "results": results_table,
+    "closed": closed_text,
     "notebook": notebook_text,
 }
 PART = re.compile(r"(<!-- made by docs/make_tables\.py: ([^\n]*) -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -160,3 +160,66 @@ def test_members_of_a_class_have_sections_of_their_own():
     }
     assert "def " not in text
     assert hindsight_rl.HER.evaluate.__doc__.splitlines()[0][:40] in text
+
+
+FIRST_RUNS = """task,family,none,none_commit,default,solved_at,commit,batch
+TowBall-v0,push,10,aaa,95,4000,aaa,1
+ArmRing-v0,hit,,,40,,bbb,2
+AnyLid-v0,push,,,99,5000,bbb,2
+OldCup-v0,push,0,bbb,90,,bbb,2
+EasyDisc-v0,push,80,bbb,96.5,1000,bbb,2
+"""
+RUNS = """label,task,variant,seed,commit,family,status,budget,env_steps,steps_to_solve,success,seconds,error
+first,TowBall-v0,default,0,aaa,push,closed,20000,4000,4000,0.95,9,
+later,TowBall-v0,default,0,ccc,push,closed,20000,3000,3000,0.97,9,
+later,TowBall-v0,default,1,ccc,push,closed,20000,20000,,0.88,9,
+later,TowBall-v0,default,2,ddd,push,closed,20000,,,,9,ended with an error
+later,TowBall-v0,none,0,ccc,push,closed,20000,20000,,0.99,9,
+later,AnyLid-v0,none,0,ccc,push,closed,20000,20000,,0.005,9,
+"""
+
+
+@pytest.fixture
+def closed(tmp_path):
+    from closed_tables import closed_tasks
+    from result_tables import read
+
+    (tmp_path / "first.csv").write_text(FIRST_RUNS)
+    (tmp_path / "runs.csv").write_text(RUNS)
+    names = {"TowBall-v0", "ArmRing-v0", "AnyLid-v0", "EasyDisc-v0"}
+    return closed_tasks(read(tmp_path / "first.csv"), read(tmp_path / "runs.csv"), names)
+
+
+def test_closed_tasks_have_a_row_with_the_first_run_and_the_last_label(closed):
+    from closed_tables import table_text
+
+    assert table_text(closed).splitlines()[2:] == [
+        "| AnyLid | push | 0.5 | 99 (bbb) | 99 | 5,000 | bbb |",  # `none` is in the second file, the default is not
+        "| TowBall | push | 10 | 95 (aaa) | 88 (median of 3 seeds, errors: 1) | 1 of 3: 3,000 | ccc, ddd |",
+        "| ArmRing | hit | not run | 40 (bbb) | 40 | - | bbb |",
+    ]
+
+
+def test_closed_tasks_that_none_solves_too_are_a_list(closed):
+    from closed_tables import others_text
+
+    assert others_text(closed) == "- push: EasyDisc 96.5/80"
+
+
+def test_open_tasks_count_in_their_first_run_alone(closed):
+    from closed_tables import counts_text
+
+    first, newest = counts_text(closed).splitlines()
+    assert "3 of 4 (75 %) reached 90 % in their first run." in first
+    assert "`none` was not run on 1 of the 4 tasks." in first
+    assert "of those that are closed today, 1 of 3 (33 %) reach 90 % in their newest run." in newest
+    assert newest.endswith("The others are TowBall, ArmRing.")
+
+
+def test_every_closed_task_that_was_run_has_a_first_run():
+    from result_tables import RESULTS, read
+
+    first = [line["task"] for line in read(RESULTS / "first_runs.csv")]
+    closed = {line["task"] for line in read(RESULTS / "proving_ground.csv") if line["status"] == "closed"}
+    assert len(first) == len(set(first))
+    assert closed - set(first) == set()
