@@ -1,5 +1,7 @@
 """Handles: where a tool must be to move a drawer, a switch, or a flag at a place that columns show."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,17 @@ def test_the_reward_says_when_a_dimension_counts_as_reached():
     reward = lambda achieved, goal, info: (np.abs(achieved - goal) <= [0.05, 0.5, 0.5]).all(-1) - 1.0  # noqa: E731
     found = infer_structure(play(60), SPEC, compute_reward=reward)
     assert [each.placed for each in found.handles] == pytest.approx([0.05, 0.5, 0.5], rel=0.01)
+
+
+def test_gaps_to_a_handle_are_0_where_it_is_held():
+    episodes = []
+    for each in play(60):
+        opening = each.observation[:, 2:3]
+        gap = opening * [1.0, 0.0] + [0.5, -0.5] - each.observation[:, :2]
+        seen = np.column_stack([gap, opening, each.observation[:, 7]])
+        episodes.append(replace(each, observation=seen, achieved_goal=opening, desired_goal=each.desired_goal[:, :1]))
+    (handle,) = handles_of(episodes)
+    assert (handle.tool, handle.place.text()) == ((0, 1), "0*o0,0*o1")
 
 
 def test_without_a_reward_it_is_a_quarter_of_the_standard_deviation_of_goals():

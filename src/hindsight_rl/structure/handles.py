@@ -69,9 +69,9 @@ def find_handles(
 ) -> tuple[Handle, ...]:
     """Find where a tool is when single dimensions of the goal begin to move.
 
-    That is a constant place, or along each axis another column, or a linear function of how far the dimension is moved. One
-    tool moves all of them: no columns that show them. It must be clearly nearer there than by chance for each choice that
-    is compared, as in `tool._rank_tools`; a number that is fitted explains one onset.
+    Along each axis that is a constant place, 0 for gaps, or another column, or a linear function of how far the dimension is
+    moved. One tool moves all of them: no columns that show them. It must be clearly nearer there than by chance for each
+    choice that is compared, as in `tool._rank_tools`; a number that is fitted explains one onset.
 
     tool: its columns if they are known. positions: dimensions of the goal that are positions of objects. Others that hardly
         move without these, as the angle of an object, need no handle.
@@ -173,7 +173,7 @@ class _Seen:
 
     def n_choices(self, others: Sequence[int]) -> int:
         """Return how many places along an axis are compared."""
-        return 1 + 2 * len(others) + (self.copy is not None)
+        return 2 + 2 * len(others) + (self.copy is not None)
 
     def likeliest(self, tool: int, others: Sequence[int]) -> list[_Place]:
         """Return the likeliest places along an axis. tool: its column. others: columns that actions do not move."""
@@ -181,6 +181,7 @@ class _Seen:
 
     def _places(self, tool: int, others: Sequence[int]) -> Iterator[_Place]:
         yield self._fit(tool, tool, factor=0.0)
+        yield _Place(tool, 0.0, 0.0, *self._distances(tool, tool, 0.0), 0)  # a gap to the handle is 0 there
         for column in others:
             yield _Place(column, 1.0, 0.0, *self._distances(tool, column, 1.0), 0)
             yield self._fit(tool, column, factor=1.0)
