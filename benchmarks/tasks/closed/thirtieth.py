@@ -1,4 +1,4 @@
-"""Five closed tasks: a sling, a sheet of paper, a clock, a pot of paint, and a knight with a coin."""
+"""Three closed tasks: a clock, a pot of paint, and a knight with a coin."""
 
 from __future__ import annotations
 
@@ -8,110 +8,9 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, OwnUnits, Seen, SizedTask, clipped, shortest_path, unit
+from ..open.base import Array, OwnUnits, Seen, shortest_path
 from ..open.grids import DiscreteTask, numbers
 from ..task import Observation, Task
-
-
-class SlingMarble(SizedTask):
-    """A hand draws the pouch of a sling back and lets go: the marble rolls the other way and comes to rest at a place.
-
-    The stronger the rubber, the farther. There is one marble in an episode. Actions: velocities of the hand, and letting go
-    (above 0.8). Metres.
-    """
-
-    numbers, thing, near = (8, 2, 3), "marble", 0.15
-    pace, longest, kept = 0.06, 0.5, 0.85
-
-    def begin(self) -> None:
-        self.hand, self.is_held = self.place(-0.05, 0.05), True
-        self.marble, self.speed = self.hand, np.zeros(2)
-        self.rubber = float(self.np_random.uniform(0.8, 1.2))
-        self.goal = self.np_random.uniform(0.7, 2.0) * unit(self.np_random.uniform(0, math.pi))
-
-    def move(self, action: Array) -> None:
-        if self.is_held and action[2] > 0.8:
-            self.is_held, self.speed = False, -self.rubber * self.hand
-        self.hand = self.hand + self.pace * action[:2]
-        self.hand = self.hand * min(1.0, self.longest / max(1e-9, float(np.linalg.norm(self.hand))))
-        if self.is_held:
-            self.marble = self.hand
-        else:
-            self.marble, self.speed = self.marble + self.speed, self.kept * self.speed
-
-    def observe(self) -> Array:
-        (x, y), tension = self.marble, self.rubber * float(np.linalg.norm(self.hand)) * self.is_held
-        return np.array([tension, *self.hand, self.is_held, y, x, *(10 * self.speed)])
-
-
-def sling() -> Any:
-    """Draw the pouch to the place from which the marble rolls to the goal, and let go."""
-
-    def act(observation: Observation) -> Array:
-        seen, goal, task = observation["observation"], observation["desired_goal"], SlingMarble
-        hand, tension = seen[1:3], seen[0]
-        rubber = tension / max(1e-9, float(np.linalg.norm(hand)))
-        if not seen[3] or rubber == 0:
-            return clipped(0, 0, -1)
-        way = -goal / (rubber / (1 - task.kept) - 1) - hand
-        return clipped(*(way / task.pace), 1 if np.linalg.norm(way) < 0.004 else -1)
-
-    return act
-
-
-class SheetFinger(SizedTask):
-    """A finger on a desk moves a sheet of paper to a place, in centimetres. It slips if it is dry: a wet sponge helps.
-
-    Pressed on the sponge it becomes wet, and dries slowly. Actions: velocities, and pressing (above 0).
-    """
-
-    numbers, thing, near = (8, 2, 3), "sheet", 3.0
-    pace, sponge, soft, half, least = 4.0, np.array([-22.0, 12.0]), 5.0, np.array([7.0, 5.0]), 0.2
-    wide = np.array([30.0, 20.0])
-
-    def begin(self) -> None:
-        self.sheet = self.place([-12, -12], [20, 12])
-        self.finger, self.is_pressed = self.place(-self.wide, self.wide), False
-        self.wet = float(self.np_random.uniform(0, 0.5))
-        self.goal = self.sheet
-        while not 8 < np.linalg.norm(self.goal - self.sheet) < 25:
-            self.goal = self.place([-15, -14], [24, 14])
-
-    def move(self, action: Array) -> None:
-        before = self.finger
-        self.finger = np.clip(before + self.pace * action[:2], -self.wide, self.wide)
-        self.is_pressed = bool(action[2] > 0)
-        is_on = bool((np.abs(before - self.sheet) < self.half).all())
-        if self.is_pressed and is_on and self.wet > self.least:
-            self.sheet, self.wet = self.sheet + self.finger - before, self.wet - 0.02
-        if self.is_pressed and np.linalg.norm(self.finger - self.sponge) < self.soft:
-            self.wet = 1.0
-        self.wet *= 0.985
-
-    def observe(self) -> Array:
-        (x, y), (along, across) = self.finger, self.sheet - self.finger
-        return np.array([self.wet, x, along, self.is_pressed, y, across, *self.sheet])
-
-
-def slide_sheet() -> Any:
-    """Wet the finger if it is too dry, press it on the sheet, and draw."""
-    is_wetting = False
-
-    def act(observation: Observation) -> Array:
-        nonlocal is_wetting
-        wet, x, along, _, y, across, *_ = observation["observation"]
-        task, way = SheetFinger, observation["desired_goal"] - observation["achieved_goal"]
-        is_wetting = wet < (0.8 if is_wetting else 0.25)
-        if np.linalg.norm(way) < 1.5:
-            return clipped(0, 0, -1)
-        if is_wetting:
-            gap = task.sponge - [x, y]
-            return clipped(*(gap / task.pace), 1 if np.linalg.norm(gap) < 7 else -1)
-        if abs(along) < 5 and abs(across) < 3.5:
-            return clipped(*(way / task.pace), 1)
-        return clipped(along / task.pace, across / task.pace, -1)
-
-    return act
 
 
 class ClockHands(OwnUnits):
@@ -290,8 +189,6 @@ def carry_coin() -> Any:
 
 
 TASKS: tuple[Task, ...] = (
-    Task("SlingMarble-v0", "hit", "closed", SlingMarble, 40, sling),
-    Task("SheetFinger-v0", "later", "closed", SheetFinger, 60, slide_sheet),
     Task("ClockHands-v0", "angles", "closed", ClockHands, 45, set_clock),
     Task("PaintPot-v0", "not-a-robot", "closed", PaintPot, 30, mix),
     Task("KnightCoin-v0", "discrete", "closed", KnightCoin, 25, carry_coin),

@@ -1,4 +1,4 @@
-"""Five closed tasks: a seal with a ball, a garage door, a gripper for jars, a dog with a bowl, and indoor hockey."""
+"""Three closed tasks: a seal with a ball, a gripper for jars, and a dog with a bowl."""
 
 from __future__ import annotations
 
@@ -61,62 +61,6 @@ def swim() -> Any:
             if (seal - ball) @ ahead < 0 and abs(across) < 0.15:  # behind the ball: come back to the middle slowly
                 wish = (most - 0.4 * abs(across)) * ahead - 0.5 * across * side
         return clipped(*((wish - task.kept * speed) / task.strength))
-
-    return act
-
-
-class GarageDoor(SizedTask):
-    """A hand, seen from the side, swings a garage door by its handle to an angle, in degrees, and holds it there.
-
-    A spring shuts the door if nobody holds it, or opens it wholly if it is more than half open. Actions: velocities along
-    and up, and the grip. Metres.
-    """
-
-    numbers, near = (9, 1, 3), 3.0
-    hinge, length, pace, grab, most = 2.2, 1.7, 0.1, 0.12, 1.5
-    low, high = np.array([-0.5, 0.1]), np.array([2.2, 2.4])
-
-    def begin(self) -> None:
-        self.angle, self.turn, self.is_held = self.most * float(self.np_random.integers(2)), 0.0, False
-        self.hand = self.handle() + self.np_random.uniform(0.3, 0.7) * unit(self.np_random.uniform(-math.pi, math.pi))
-        self.hand = np.clip(self.hand, self.low, self.high)
-        self.goal = self.achieved()
-        while abs(self.goal - self.achieved()) < 15:
-            self.goal = self.place(10, 80, 1)
-
-    def handle(self) -> Array:
-        """Return where the handle is: along, and above the ground."""
-        return np.array([self.length * math.sin(self.angle), self.hinge - self.length * math.cos(self.angle)])
-
-    def achieved(self) -> Array:
-        return np.array([math.degrees(self.angle)])
-
-    def move(self, action: Array) -> None:
-        is_near = bool(np.linalg.norm(self.handle() - self.hand) < self.grab)
-        self.is_held = bool(action[2] > 0) and (self.is_held or is_near)
-        step, before = self.pace * action[:2], self.angle
-        if self.is_held:
-            change = float(step @ unit(self.angle)) / self.length
-        else:
-            change = 0.04 if self.angle > 0.5 * self.most else -0.04
-        self.angle = min(self.most, max(0.0, self.angle + change))
-        self.turn = self.angle - before
-        self.hand = self.handle() if self.is_held else np.clip(self.hand + step, self.low, self.high)
-
-    def observe(self) -> Array:
-        (along, up), (to, above) = self.hand, self.handle() - self.hand
-        return np.array([along, up, self.is_held, math.hypot(to, above), self.angle, 10 * self.turn, above, to, self.hinge])
-
-
-def swing_door() -> Any:
-    """Go to the handle, hold it, and move along the arc."""
-
-    def act(observation: Observation) -> Array:
-        task, seen = GarageDoor, observation["observation"]
-        if not seen[2]:
-            return clipped(seen[7] / task.pace, seen[6] / task.pace, 1)
-        lack = math.radians(float(observation["desired_goal"][0])) - seen[4]
-        return clipped(*(lack * task.length / task.pace * unit(seen[4])), 1)
 
     return act
 
@@ -253,66 +197,8 @@ def push_bowl() -> Any:
     return act
 
 
-class IndoorHockey(SizedTask):
-    """A stick hits a ball on the floor of a hall with boards at its sides. The ball shall come to rest at a place. Metres.
-
-    The stick does not come beyond the line at 0.8 metres. Actions: velocities of the stick.
-    """
-
-    numbers, thing, near = (9, 2, 2), "ball", 0.2
-    pace, kept, bounce, contact, line = 0.12, 0.9, 0.8, 0.12, 0.8
-    low, high = np.array([-1.0, -0.2]), np.array([1.0, 2.8])
-
-    def begin(self) -> None:
-        self.ball, self.speed, self.rate = self.place([-0.5, 0.35], [0.5, 0.6]), np.zeros(2), np.zeros(2)
-        self.stick, self.goal = self.place([-0.6, -0.1], [0.6, 0.15]), self.place([-0.7, 1.1], [0.7, 2.2])
-
-    def move(self, action: Array) -> None:
-        before = self.stick
-        self.stick = np.clip(before + self.pace * action, self.low, [self.high[0], self.line])
-        self.rate = self.stick - before
-        gap = self.ball - self.stick
-        far = float(np.linalg.norm(gap))
-        if far < self.contact:
-            normal = gap / max(far, 1e-9)
-            self.speed = self.speed + (1 + self.bounce) * max(0.0, float((self.rate - self.speed) @ normal)) * normal
-        self.ball = self.ball + self.speed
-        is_out = (self.ball < self.low) | (self.ball > self.high)
-        self.ball = np.clip(self.ball, self.low, self.high)
-        self.speed = self.kept * np.where(is_out, -0.7 * self.speed, self.speed)
-
-    def observe(self) -> Array:
-        (x, y), (along, up) = self.ball, 10 * self.speed
-        return np.array([*(self.ball - self.stick), x, along, y, up, *(10 * self.rate), self.line - self.stick[1]])
-
-
-def strike() -> Any:
-    """Go behind the resting ball as seen from the goal, and hit it with the right speed; then wait."""
-
-    def act(observation: Observation) -> Array:
-        seen, task, ball = observation["observation"], IndoorHockey, observation["achieved_goal"]
-        way, stick = observation["desired_goal"] - ball, ball - seen[:2]
-        far = float(np.linalg.norm(way))
-        if math.hypot(seen[3], seen[5]) > 0.1 or far < 0.15 or ball[1] > task.line:
-            return clipped(0, 0)
-        ahead = way / far
-        side = np.array([-ahead[1], ahead[0]])
-        along, across = float((stick - ball) @ ahead), float((stick - ball) @ side)
-        if along < -0.5 * task.contact and abs(across) < 0.004:
-            return clipped(*(far * (1 - task.kept) / (1 + task.bounce) / task.pace * ahead))
-        start = ball - 0.2 * ahead
-        if along > -0.18 or abs(across) > 0.1:
-            start = np.array([start[0], min(stick[1], ball[1] - 0.25)]) if abs(start[0] - stick[0]) > 0.01 else start
-        step = start - stick
-        return clipped(*(step / max(task.pace, float(np.abs(step).max()))))
-
-    return act
-
-
 TASKS: tuple[Task, ...] = (
     Task("SealBall-v0", "push", "closed", SealBall, 70, swim),
-    Task("GarageDoor-v0", "pull", "closed", GarageDoor, 40, swing_door),
     Task("JarLifter-v0", "grasp", "closed", JarLifter, 50, lift),
     Task("DogBowl-v0", "several-objects", "closed", DogBowl, 60, push_bowl),
-    Task("IndoorHockey-v0", "hit", "closed", IndoorHockey, 50, strike),
 )

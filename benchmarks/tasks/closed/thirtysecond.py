@@ -1,4 +1,4 @@
-"""Five closed tasks: a drum in a hangar, a tilting labyrinth, a mash tun, a stone on a rope, and a spatula."""
+"""Four closed tasks: a drum in a hangar, a tilting labyrinth, a mash tun, and a stone on a rope."""
 
 from __future__ import annotations
 
@@ -269,58 +269,9 @@ def haul() -> Any:
     return act
 
 
-class SpatulaOven(SizedTask):
-    """A hand takes a spatula from the table and moves a biscuit with it to a place on the tray in the oven, in metres.
-
-    The hand itself stays before the oven; the blade is half a metre before the hand. Actions: velocities, and the grip.
-    """
-
-    numbers, thing, near = (8, 2, 3), "biscuit", 0.06
-    pace, grab, reach, contact = 0.07, 0.08, np.array([0.0, 0.5]), 0.1
-    low, high = np.array([-0.7, -0.3]), np.array([0.7, 0.5])
-
-    def begin(self) -> None:
-        self.biscuit, self.is_held = self.place([-0.35, 0.64], [0.35, 0.78]), False
-        self.spatula, self.hand = self.place([-0.4, -0.2], [0.4, 0.0]), self.place([-0.5, -0.3], [0.5, 0.2])
-        self.goal = self.biscuit
-        while np.linalg.norm(self.goal - self.biscuit) < 0.15:
-            self.goal = self.place([-0.45, 0.6], [0.45, 0.9])
-
-    def move(self, action: Array) -> None:
-        is_near = bool(np.linalg.norm(self.spatula - self.hand) < self.grab)
-        was_held, self.is_held = self.is_held, bool(action[2] > 0) and (self.is_held or is_near)
-        if self.is_held and not was_held:
-            self.hand = self.spatula
-        self.hand = np.clip(self.hand + self.pace * action[:2], self.low, self.high)
-        if self.is_held:
-            self.spatula = self.hand
-        self.biscuit = self.biscuit + push_out(self.biscuit, self.spatula + self.reach, self.contact)
-        self.biscuit = np.clip(self.biscuit, [-0.6, 0.5], [0.6, 1.0])
-
-    def observe(self) -> Array:
-        warm = 180 + self.np_random.normal(0, 2)
-        return np.array([*(self.biscuit - self.hand), *self.hand, warm, *self.spatula, self.is_held])
-
-
-def bake() -> Any:
-    """Take the spatula, go around the biscuit with the blade, and push."""
-
-    def act(observation: Observation) -> Array:
-        seen, task = observation["observation"], SpatulaOven
-        hand, spatula = seen[2:4], seen[5:7]
-        if seen[7]:
-            way = toward_push(hand + task.reach, hand + seen[:2], observation["desired_goal"], task.contact, task.near)
-        else:
-            way = spatula - hand
-        return clipped(*(way / max(task.pace, float(np.abs(way).max()))), 1)
-
-    return act
-
-
 TASKS: tuple[Task, ...] = (
     Task("HangarDrum-v0", "units", "closed", HangarDrum, 60, roll_drum),
     Task("TiltLabyrinth-v0", "obstacles", "closed", TiltLabyrinth, 80, tilt),
     Task("MashTun-v0", "not-a-robot", "closed", MashTun, 40, brew),
     Task("RopeStone-v0", "discrete", "closed", RopeStone, 30, haul),
-    Task("SpatulaOven-v0", "later", "closed", SpatulaOven, 60, bake),
 )
