@@ -472,6 +472,32 @@ def test_a_time_limit_beyond_the_steps_of_the_check_is_not_seen():
     assert finding(changed(max_steps=200), "time limit") == ("not seen", expected)
 
 
+def truncating_at(end, more=0):
+    """A line whose episodes are truncated without a success after so many steps, with odd seeds later."""
+
+    def reset(self, *, seed=None, **options):
+        self.end = end + more * (seed is not None and seed % 2)
+        return Line.reset(self, seed=seed, **options)
+
+    def step(self, action):
+        seen, reward, terminated, _, _ = Line.step(self, action)
+        return seen, reward, terminated, self.steps == self.end, {"is_success": False}
+
+    return changed(max_steps=50, reset=reset, step=step, terminates=lambda self, o: False)
+
+
+def test_a_time_limit_that_no_episode_reaches_is_a_warning():
+    level, sentence = finding(truncating_at(20), "time limit")
+    assert level == "warning"
+    assert_matches("50 steps, but all 2 episodes were truncated after 20 steps. If that is the time limit, set", sentence)
+
+
+def test_an_episode_that_is_truncated_early_counts_as_failed():
+    level, sentence = finding(truncating_at(20, more=10), "time limit")
+    assert level == "ok"
+    assert_matches("2 of them were truncated before, without a success, which counts as a failure", sentence)
+
+
 def test_an_environment_that_ends_by_itself_needs_no_time_limit():
     level, sentence = finding(changed(max_steps=np.inf, terminates=lambda self, o: self.steps == 12), "time limit")
     assert level == "warning"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import setups
 
+from hindsight_rl import PointReach
 from hindsight_rl.agents.policy import PolicyWeights
 from hindsight_rl.errors import CollectError, GoalEnvError, MissingKeyError
 from hindsight_rl.records import ArraySpec
@@ -150,6 +151,32 @@ def test_the_limit_truncates_an_episode():
     assert len(episode) == 25
     assert not episode.terminated
     assert episode.info["speed"].tolist() == [2.0] * 25
+
+
+@pytest.mark.parametrize(
+    ("time_limit", "success", "terminated"), [(10, False, True), (10, None, True), (10, True, False), (4, False, False)]
+)
+def test_an_episode_that_is_truncated_early_without_a_success_has_failed(time_limit, success, terminated):
+    class GivesUp(PointReach):
+        def step(self, action):
+            seen, reward, _, _, _ = super().step(action)
+            return seen, reward, False, self._steps == 4, {} if success is None else {"is_success": success}
+
+    stay = lambda observation: np.zeros(2, np.float32)  # noqa: E731
+    assert play_episode(GivesUp(), stay, seed=5, time_limit=time_limit).terminated == terminated
+    assert not play_episode(GivesUp(), stay, seed=5).terminated  # every truncation may be that of the time limit
+
+
+def test_a_job_knows_the_time_limit_of_the_task():
+    class GivesUp(PointReach):
+        def step(self, action):
+            return *super().step(action)[:3], self._steps == 4, {"is_success": False}
+
+    for time_limit, terminated in ((10, True), (4, False)):
+        policy = setups.policy_spec()
+        policy = replace(policy, task=replace(policy.task, max_episode_steps=time_limit))
+        (episode,) = Collector(RolloutSetup(GivesUp, policy)).collect(Job(0, TRAINING, (0,), setups.weights()))
+        assert (len(episode), episode.terminated) == (4, terminated)
 
 
 def test_an_endless_episode_is_an_error_that_names_the_fix(monkeypatch):

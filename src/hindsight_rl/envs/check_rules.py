@@ -58,7 +58,16 @@ def check_time_limit(probe: Probe) -> Answer:
         return "warning", f"none was found; an episode had {longest} steps. {fix}"
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
+    failed = [each for each in probe.random if each.truncated[-1] and not read_success(each.infos[-1])]
+    early = [len(each) for each in failed if len(each) < limit]
+    if len(early) == len(probe.random) and len({*early}) == 1:
+        return "warning", (
+            f"{limit} steps, but all {len(early)} episodes were truncated after {early[0]} steps. If that is the time "
+            f"limit, set max_episode_steps={early[0]}: what is truncated before it without a success counts as failed"
+        )
     sentence = f"{limit} steps; the longest of {len(probe.random)} episodes had {longest}"
+    if early:
+        sentence += f"; {len(early)} of them were truncated before, without a success, which counts as a failure"
     return ("not seen", f"{sentence}; the check ends each at {MAX_STEPS}") if limit > MAX_STEPS else ("ok", sentence)
 
 
@@ -147,7 +156,8 @@ def check_termination(probe: Probe) -> Answer:
     if n_others and _stops_costs(probe, terminated & ~success):
         return "warning", (
             f"{seen}. Steps without success have negative rewards, which such an ending stops: to fail early has a higher "
-            f"return than to go on. Subtract a penalty there, or return truncated=True instead of terminated=True"
+            f"return than to go on. `train` and HER count the steps that would follow as failures, too; for other "
+            f"learners, subtract a penalty there"
         )
     if agrees or not n_ended:
         return "ok" if n_success else "not seen", f"{seen}{', as compute_terminated says' if agrees else ''}"

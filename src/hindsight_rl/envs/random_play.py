@@ -27,7 +27,7 @@ class RandomEpisode:
 
     seed: of the reset and of the actions.
     observations: T + 1 values for each of the three keys.
-    actions, rewards, terminated, infos: of each step.
+    actions, rewards, terminated, truncated, infos: of each step.
     """
 
     seed: int
@@ -35,6 +35,7 @@ class RandomEpisode:
     actions: list[Any] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     terminated: list[bool] = field(default_factory=list)
+    truncated: list[bool] = field(default_factory=list)
     infos: list[Mapping[str, Any]] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -96,6 +97,7 @@ def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Calla
             episode.append(observation)
             episode.rewards.append(reward)
             episode.terminated.append(bool(terminated))
+            episode.truncated.append(bool(truncated))
             episode.infos.append(dict(info))
             if terminated or truncated:
                 break

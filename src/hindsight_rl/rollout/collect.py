@@ -184,6 +184,7 @@ class Collector:
             self.setup.info_keys,
             EarlyEnd(plan) if plan.lowest_achieved else None,
             self._on_step,
+            self.policy.spec.task.max_episode_steps,
         )
         return replace(episode, is_unguided=is_unguided)
 
@@ -279,8 +280,13 @@ def play_episode(
     info_keys: tuple[str, ...] = (),
     early_end: EarlyEnd | None = None,
     on_step: Callable[[], None] | None = None,
+    time_limit: int | None = None,
 ) -> Episode:
     """Reset the environment with `seed`, step until the episode ends, and return the episode.
+
+    An environment that gives up before its time limit, without a success, truncates an episode that has failed: the ball
+    rolled off the plate. Such an episode counts as terminated, because its goal can't be reached any more. Else the value
+    of its last state would be that of states that are never seen.
 
     act: observation -> action.
     number: the episode's number in the run.
@@ -288,6 +294,7 @@ def play_episode(
     info_keys: numeric `info` entries to keep.
     early_end: truncate where it says; None: the achieved goal may be anywhere.
     on_step: called before each action; None: nothing is called.
+    time_limit: of the task, in steps; None: not known, so every truncation may be that of the time limit.
     Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
     observation, info = env.reset(seed=seed)
@@ -302,6 +309,8 @@ def play_episode(
         observation, reward, terminated, truncated, info = step(env, action)
         observations.append(_copy(observation))
         steps.append((action, reward, {key: _read_info(info, key) for key in info_names}))
+        is_early = time_limit is not None and len(steps) < time_limit
+        terminated |= bool(truncated) and is_early and not read_success(info)
         if early_end is not None:
             truncated |= early_end.is_reached(observations[-2]["achieved_goal"], observations[-1]["achieved_goal"])
     if limit is None and not (terminated or truncated):

@@ -69,8 +69,8 @@ def find_handles(
 ) -> tuple[Handle, ...]:
     """Find where a tool is when single dimensions of the goal begin to move.
 
-    Along each axis that is a constant place, 0 for gaps, or another column, or a linear function of how far the dimension is
-    moved. One tool moves all of them: no columns that show them. It must be clearly nearer there than by chance for each
+    Along each axis that is a constant place, 0 for gaps, or another column, or a linear function of how far the dimension
+    is moved. One tool moves all of them: no columns that show them. It must be clearly nearer there than by chance for each
     choice that is compared, as in `tool._rank_tools`; a number that is fitted explains one onset.
 
     tool: its columns if they are known. positions: dimensions of the goal that are positions of objects. Others that hardly
