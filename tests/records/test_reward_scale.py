@@ -82,10 +82,10 @@ def test_without_a_step_that_falls_short_the_rewards_themselves_are_the_scale():
 
 
 def test_what_follows_an_end():
-    """Of two values: success or failure for ever. Otherwise the reward 0 of the task, converted."""
+    """Success for ever. Otherwise failure for ever, or, of more than two values, the reward 0 of the task, converted."""
     is_success = np.array([True, False])
     assert RewardScale(100.0, 0.0).after_end(is_success).tolist() == [0.0, -1.0]
-    assert RewardScale(10.0, 5.0, is_sparse=False).after_end(is_success).tolist() == [-2.0, -2.0]
+    assert RewardScale(10.0, 5.0, is_sparse=False).after_end(is_success).tolist() == [0.0, -2.0]
 
 
 @pytest.mark.parametrize("scale", [None, RewardScale(100.0, 0.0), RewardScale(0.5, 0.25, is_sparse=False)])

@@ -149,12 +149,23 @@ def test_an_end_without_success_counts_as_failure_for_ever_and_one_with_success_
     assert steps.reward.tolist() == pytest.approx([-10.0, 0.0, 0.0])
 
 
-def test_what_follows_the_end_of_a_dense_reward_is_the_reward_0_of_the_task():
+@pytest.mark.parametrize(("least_reward", "rewards"), [(9.5, [-18.4, -18.2, 0.0]), (8.5, [-18.4, -0.2, 0.0])])
+def test_of_a_dense_reward_an_end_is_a_success_where_it_would_end_relabelled_samples(least_reward, rewards):
+    """Achieved are 1, 2 and 3, the goal is 3. With a discount of 0.9, rewards of 0, which is -2, add -18 after a failure."""
     steps = three_steps()
-    steps.reward[:], steps.terminated[:] = 5.0, [True, False, False]
-    goals = {"scale": RewardScale(10.0, 5.0, is_sparse=False), "discount": 0.9}
-    recompute(steps, transform_of(lambda achieved, goal, info: 10 - np.abs(achieved - goal)[:, 0], **goals))
-    assert steps.reward.tolist() == pytest.approx([-1.0 + 9 * -2.0, -0.2, 0.0])
+    steps.reward[:], steps.terminated[:], steps.is_relabelled[:] = [8.0, 9.0, 10.0], [True, True, False], False
+    options = {"scale": RewardScale(10.0, 5.0, is_sparse=False), "discount": 0.9}
+    termination = Termination(least_reward=least_reward)
+    recompute(steps, transform_of(lambda achieved, goal, info: 10 - np.abs(achieved - goal)[:, 0], termination, **options))
+    assert steps.reward.tolist() == pytest.approx(rewards)
+
+
+def test_of_a_dense_reward_an_end_near_the_goal_is_a_success_if_nothing_else_is_known():
+    steps = three_steps()
+    steps.reward[:], steps.terminated[:], steps.is_relabelled[:] = [5.0, 9.0, 10.0], [True, True, False], False
+    options = {"scale": RewardScale(10.0, 5.0, is_sparse=False), "discount": 0.9}
+    recompute(steps, transform_of(lambda achieved, goal, info: 10 - 4 * np.abs(achieved - goal)[:, 0], **options))
+    assert steps.reward.tolist() == pytest.approx([-1.0 - 18.0, -0.2 - 18.0, 0.0])
 
 
 def test_the_least_reward_of_a_success_is_in_the_units_of_the_environment():

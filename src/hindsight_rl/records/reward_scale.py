@@ -3,11 +3,13 @@
 Learning rates, penalties and entropy coefficients fit every task only if rewards have one scale. A run converts rewards
 once, where a batch is sampled. What is stored, and what users see of episodes, stays as the environment returned it.
 
-What follows an end is part of a return. With rewards of two values:
-- An end with success counts as success from then on: 0.
-- An end without success, as by a crash, counts as failure from then on: -1 per step. Otherwise an episode that fails early
-  would have a higher return than one that goes on, as every step costs 1.
-Other rewards are 0 after an end, as in the task: 0 is converted too, so the order of all returns stays the same.
+What follows an end is part of a return:
+- An end with success counts as success from then on: 0. Otherwise, of minus the distance and a bonus for a success, which
+  ends the episode, the return would hardly be higher at the goal than near it: what follows would be far below the bonus.
+- An end without success, as by a crash, counts as failure from then on where rewards have two values: -1 per step.
+  Otherwise an episode that fails early would have a higher return than one that goes on, as every step costs 1.
+- Other rewards are 0 after an end without success, as in the task, and 0 is converted, too. Where a crash has a penalty, -1
+  per step would outweigh it: parking was learned more slowly.
 """
 
 from __future__ import annotations
@@ -95,9 +97,8 @@ class RewardScale:
 
     def after_end(self, is_success: Array) -> Array:
         """Return the converted reward of each step after an end. is_success: (N,), whether the end was a success."""
-        if self.is_sparse:
-            return np.where(is_success, 0.0, -1.0)
-        return np.full(len(is_success), float(self.to_units(np.zeros(()))))
+        failure = -1.0 if self.is_sparse else float(self.to_units(np.zeros(())))
+        return np.where(is_success, 0.0, failure)
 
 
 def measure_scale(compute_reward: RewardOf, episodes: Sequence[Episode]) -> RewardScale:

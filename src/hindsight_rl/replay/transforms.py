@@ -74,7 +74,7 @@ class RewardTransform:
         if self.termination is not AS_STORED:
             self._terminate(batch, achieved, goal, info, task_reward)
         if self.scale is not None:
-            self._add_after_ends(self.scale, batch, achieved, info, recomputed)
+            self._add_after_ends(self.scale, batch, achieved, goal, info, recomputed)
 
     def _call_reward(self, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
         return _call(self.compute_reward, "compute_reward", achieved, goal, info)
@@ -87,18 +87,22 @@ class RewardTransform:
         return self._in_units(self._call_reward(achieved, goal, info))
 
     def _add_after_ends(
-        self, scale: RewardScale, batch: Batch, achieved: Array, info: dict[str, Array], reward: Array
+        self, scale: RewardScale, batch: Batch, achieved: Array, goal: Array, info: dict[str, Array], reward: Array
     ) -> None:
         """Add what follows an end to the reward of the last step. reward: without extra reward, not graded.
 
-        An end is a success if the reward is as good as if the achieved goal was the desired one.
+        An end is a success if the reward is as good as if the achieved goal was the desired one. Of rewards of more than
+        two values that can't be told so well: there it is what ends relabelled samples, if that is known.
         """
         ended = np.flatnonzero(batch.terminated)
-        if len(ended):
-            goal = read_only(achieved[ended])
-            at_goal = self._rewards(goal, goal, {key: values[ended] for key, values in info.items()})
-            is_success = reward[ended] > at_goal - 0.5
-            batch.reward[ended] += scale.after_end(is_success) * self.discount / (1.0 - self.discount)
+        if not len(ended):
+            return
+        at, of_ended = read_only(achieved[ended]), {key: values[ended] for key, values in info.items()}
+        if not scale.is_sparse and self.termination.keeps_events and self.termination is not AS_STORED:
+            is_success = self._is_end(at, read_only(goal[ended]), of_ended)
+        else:
+            is_success = reward[ended] > self._rewards(at, at, of_ended) - 0.5
+        batch.reward[ended] += scale.after_end(is_success) * self.discount / (1.0 - self.discount)
 
     def _graded_part(self, reward: Array, achieved: Array, goal: Array, info: dict[str, Array]) -> Array:
         """Return what nearer achieved goals add to the rewards, (B,), so that the sum is the mean of all.
