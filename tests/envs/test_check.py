@@ -472,6 +472,32 @@ def test_a_time_limit_beyond_the_steps_of_the_check_is_not_seen():
     assert finding(changed(max_steps=200), "time limit") == ("not seen", expected)
 
 
+def test_a_goal_that_is_drawn_again_where_it_is_reached_is_a_warning():
+    def step(self, action):
+        seen, reward, terminated, truncated, info = Line.step(self, action)
+        if info["is_success"]:
+            self.goal = -self.goal
+            seen = self.observe()
+        return seen, reward, terminated, truncated, info
+
+    level, sentence = finding(changed(step=step), "desired goal")
+    assert level == "warning"
+    assert_matches(
+        r"changes at step \d+ with seed \d, where it was reached\. Success counts in the last step alone", sentence
+    )
+
+
+def test_goals_that_are_relative_to_the_body_are_refused():
+    def observe(self):
+        seen = Line.observe(self)
+        gap = seen["desired_goal"] - seen["achieved_goal"]
+        return {**seen, "achieved_goal": np.zeros_like(gap), "desired_goal": gap}
+
+    level, sentence = finding(changed(observe=observe), "desired goal")
+    assert level == "error"
+    assert_matches("the achieved goal is the same in all steps: goals are relative to the body", sentence)
+
+
 def truncating_at(end, more=0):
     """A line whose episodes are truncated without a success after so many steps, with odd seeds later."""
 
@@ -495,13 +521,13 @@ def test_a_time_limit_that_no_episode_reaches_is_a_warning():
 def test_an_episode_that_is_truncated_early_counts_as_failed():
     level, sentence = finding(truncating_at(20, more=10), "time limit")
     assert level == "ok"
-    assert_matches("2 of them were truncated before, without a success, which counts as a failure", sentence)
+    assert_matches("truncated before it without a success, which counts as a failure: 2", sentence)
 
 
 def test_an_environment_that_ends_by_itself_needs_no_time_limit():
     level, sentence = finding(changed(max_steps=np.inf, terminates=lambda self, o: self.steps == 12), "time limit")
     assert level == "warning"
-    assert_matches("none was found; an episode had 12 steps", sentence)
+    assert_matches("none was found; the longest of 2 episodes had 12 steps", sentence)
 
 
 @pytest.mark.parametrize(("seeds", "end"), [((), ""), ((2,), "; after 1 of 3 resets, the goal is achieved already")])

@@ -14,7 +14,7 @@ from ..records.reward_scale import GuardedReward, is_close
 from ..task_structure.symmetries import SymmetryGroup
 from .goal_functions import read_success
 from .probe import MAX_STEPS, SEEDS, Probe
-from .random_play import play
+from .random_play import RandomEpisode, play
 from .reset_rule import Answer, check_resets, listed
 from .reward_rules import (
     check_batches,
@@ -55,7 +55,7 @@ def check_time_limit(probe: Probe) -> Answer:
         may_be_endless = longest == MAX_STEPS and not probe.is_terminated.any()
         if may_be_endless and len(play(probe.env, SEEDS[0], LONG_STEPS)) == LONG_STEPS:
             return "error", f"none was found, and an episode did not end within {LONG_STEPS:,} steps. {fix}"
-        return "warning", f"none was found; an episode had {longest} steps. {fix}"
+        return "warning", f"none was found; the longest of {len(probe.random)} episodes had {longest} steps. {fix}"
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
     failed = [each for each in probe.random if each.truncated[-1] and not read_success(each.infos[-1])]
@@ -67,7 +67,7 @@ def check_time_limit(probe: Probe) -> Answer:
         )
     sentence = f"{limit} steps; the longest of {len(probe.random)} episodes had {longest}"
     if early:
-        sentence += f"; {len(early)} of them were truncated before, without a success, which counts as a failure"
+        sentence += f"; truncated before it without a success, which counts as a failure: {len(early)}"
     return ("not seen", f"{sentence}; the check ends each at {MAX_STEPS}") if limit > MAX_STEPS else ("ok", sentence)
 
 
@@ -216,15 +216,31 @@ def check_desired_goal(probe: Probe) -> Answer:
             f"differ by up to {effect.gap:.2g} and change by up to {effect.extent:.2g}. Relabelling only changes the goal, "
             f"so its transitions are wrong. Let step ignore the desired goal, or train with --n-sampled-goal 0"
         )
-    for episode in probe.random:
-        goals = episode.observations["desired_goal"]
-        changed = next((t for t, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
-        if changed is not None:
-            return "warning", f"changes at step {changed} with seed {episode.seed}. Each step keeps its own goal"
+    changes = [_goal_changes(episode) for episode in (*probe.random, *probe.with_set_goal)]
+    achieved = np.concatenate([episode.observations["achieved_goal"] for episode in probe.random])
+    if any(changes) and (achieved == achieved[0]).all():
+        return "error", (
+            "changes while the achieved goal is the same in all steps: goals are relative to the body, so no other goal "
+            "can replace them. Return position and goal in one fixed frame, and the vector between them in the observation"
+        )
+    for episode, steps in zip((*probe.random, *probe.with_set_goal), changes, strict=True):
+        if steps and read_success(episode.infos[steps[0] - 1]):
+            return "warning", (
+                f"changes at step {steps[0]} with seed {episode.seed}, where it was reached. Success counts in the last "
+                f"step alone, so a policy that reaches many goals seems to fail. End the episode there, or keep the goal"
+            )
+        if steps:
+            return "warning", f"changes at step {steps[0]} with seed {episode.seed}. Each step keeps its own goal"
     if _has_one_goal(probe):
         n_resets = len(probe.random) + len(probe.starts)
         return "warning", f"is the same after {n_resets} resets. Draw it in reset, unless the task has a single goal"
     return "ok", f"stays the same throughout {len(probe.random)} episodes"
+
+
+def _goal_changes(episode: RandomEpisode) -> list[int]:
+    """Return the steps after which the desired goal is another one."""
+    goals = episode.observations["desired_goal"]
+    return [t for t in range(1, len(goals)) if not np.array_equal(goals[t], goals[t - 1])]
 
 
 def check_symmetries(probe: Probe, symmetries: Sequence[str]) -> Answer:

@@ -39,22 +39,22 @@ class _Attribute(NamedTuple):
 def find_goal_setters(env: Environment, seeds: tuple[int, int]) -> Iterator[GoalSetter]:
     """Yield what sets the desired goal: the options of reset, or attributes of the environment or of objects in it.
 
-    An attribute is found by its value: after a reset it equals the desired goal, and after it was changed the next
-    observation shows the change. An environment may hold its goal several times: all of them are tried together, and then
-    each alone. An attribute is restored if it does not set the goal, or if the next setter is requested. The
-    environment is reset.
+    An attribute is found by its value: after both resets it equals the desired goal, and after it was changed the next
+    observation shows the change. A position may equal a goal once, where an episode starts at its goal. An environment may
+    hold its goal several times: all of them are tried together, and then each alone. An attribute is restored if it does
+    not set the goal, or if the next setter is requested. The environment is reset.
     seeds: of two resets. If their goals are equal, nothing is yielded, since a set goal would not show.
     """
-    for setter in list(_candidates(env, seeds[0])):
+    for setter in list(_candidates(env, seeds)):
         if _works(env, setter, seeds):
             yield setter
         setter.undo()
 
 
-def _candidates(env: Environment, seed: int) -> Iterator[GoalSetter]:
-    """Yield what may set the goal."""
+def _candidates(env: Environment, seeds: tuple[int, int]) -> Iterator[GoalSetter]:
+    """Yield what may set the goal. seeds: of two resets."""
     yield GoalSetter("the reset option 'goal'", lambda seed, goal: env.reset(seed=seed, options={"goal": goal.copy()})[0])
-    goal = np.asarray(env.reset(seed=seed)[0]["desired_goal"])
+    goal = np.array(env.reset(seed=seeds[0])[0]["desired_goal"])
     parts = _parts(env.unwrapped) if goal.ndim else ()  # many parts hold a single number that is equal by chance
     found = [
         _Attribute(f"{path}{name}", owner, name, value)
@@ -62,6 +62,8 @@ def _candidates(env: Environment, seed: int) -> Iterator[GoalSetter]:
         for name, value in list(vars(owner).items())
         if _equals(value, goal)
     ]
+    other = np.array(env.reset(seed=seeds[1])[0]["desired_goal"])
+    found = [each for each in found if _equals(getattr(each.owner, each.name, None), other)]
     for attributes in ([found] if len(found) > 1 else []) + [[each] for each in found]:
         names = " and ".join(each.path for each in attributes)
         start = functools.partial(_start_with_attributes, env, attributes)
