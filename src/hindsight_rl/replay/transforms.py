@@ -91,8 +91,8 @@ class RewardTransform:
     ) -> None:
         """Add what follows an end to the reward of the last step. reward: without extra reward, not graded.
 
-        An end is a success if the reward is as good as if the achieved goal was the desired one. Of rewards of more than
-        two values that can't be told so well: there it is what ends relabelled samples, if that is known.
+        An end is a success if the reward is as good as if the achieved goal was the desired one. Rewards of more
+        than two values show that less well: there it is what ends relabelled samples, if that is known.
         """
         ended = np.flatnonzero(batch.terminated)
         if not len(ended):
