@@ -167,14 +167,15 @@ def test_an_episode_that_is_truncated_early_without_a_success_has_failed(time_li
     assert not play_episode(GivesUp(), stay, seed=5).terminated  # every truncation may be that of the time limit
 
 
-def test_a_job_knows_the_time_limit_of_the_task():
+def test_a_job_knows_the_time_limit_of_the_task_and_whether_rewards_have_two_values():
     class GivesUp(PointReach):
         def step(self, action):
             return *super().step(action)[:3], self._steps == 4, {"is_success": False}
 
-    for time_limit, terminated in ((10, True), (4, False)):
+    for time_limit, high, terminated in ((10, 0.0, True), (4, 0.0, False), (10, np.inf, False)):
         policy = setups.policy_spec()
-        policy = replace(policy, task=replace(policy.task, max_episode_steps=time_limit))
+        task = replace(policy.task, max_episode_steps=time_limit, reward_low=-1.0, reward_high=high)
+        policy = replace(policy, task=task)
         (episode,) = Collector(RolloutSetup(GivesUp, policy)).collect(Job(0, TRAINING, (0,), setups.weights()))
         assert (len(episode), episode.terminated) == (4, terminated)
 

@@ -59,7 +59,7 @@ def check_time_limit(probe: Probe) -> Answer:
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
     failed = [each for each in probe.random if each.truncated[-1] and not read_success(each.infos[-1])]
-    early = [len(each) for each in failed if len(each) < limit]
+    early = [len(each) for each in failed if len(each) < limit and np.isfinite(probe.spec.reward_high)]
     if len(early) == len(probe.random) and len({*early}) == 1:
         return "warning", (
             f"{limit} steps, but all {len(early)} episodes were truncated after {early[0]} steps. If that is the time "
