@@ -151,7 +151,7 @@ def test_an_end_without_success_counts_as_failure_for_ever_and_one_with_success_
 
 @pytest.mark.parametrize(("least_reward", "rewards"), [(9.5, [-18.4, -18.2, 0.0]), (8.5, [-18.4, -0.2, 0.0])])
 def test_of_a_dense_reward_an_end_is_a_success_where_it_would_end_relabelled_samples(least_reward, rewards):
-    """Achieved are 1, 2 and 3, the goal is 3. With a discount of 0.9, rewards of 0, which is -2, add -18 after a failure."""
+    """Achieved are 1, 2 and 3, the goal is 3. With a discount of 0.9, rewards of 0, which are -2, add -18 to a failure."""
     steps = three_steps()
     steps.reward[:], steps.terminated[:], steps.is_relabelled[:] = [8.0, 9.0, 10.0], [True, True, False], False
     options = {"scale": RewardScale(10.0, 5.0, is_sparse=False), "discount": 0.9}
