@@ -315,7 +315,6 @@ def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
         (50.0, 0.9, 300, 4, ["body"]),
         (50.0, 0.9, 300, 1, ["body"]),  # along a line there is one path
         (39.0, 0.9, 300, 2, ["body"]),
-        (50.0, 0.9, 90, 2, ["body"]),  # no time for a way around walls
     ],
 )
 def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apart, limit, goal_size, presets):

@@ -16,7 +16,7 @@ from .model import Difference, NeededColumns, Relevance
 from .object_sequence import ObjectSequence
 from .parts import POSITION_SIZES, Parts
 from .random_actions import SMALL_FRACTION, ActionRange, Inertia
-from .steps import BESIDE, MOSTLY
+from .steps import BESIDE
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict, generators
 from .walls import are_walls
 from .workspace import Workspace
@@ -127,7 +127,7 @@ class Structure:
         yield Feature("body", evidence)
         if self.inertia.has_speed:
             yield Feature("speeds", inertia)
-        if self.inertia.is_far and self.has_paths and self._leaves_time:
+        if self.inertia.is_far and self.has_paths:
             yield Feature("waypoints", inertia, needs="n_waypoints")
             if limit is not None and self.inertia.starts_anywhere:
                 yield Feature("many_starts", inertia, needs="n_waypoints")
@@ -140,14 +140,6 @@ class Structure:
     def has_paths(self) -> bool:
         """Whether waypoints may lead to goals: a few hundred cover a space, but no more. Along a line there is one path."""
         return not self.parts.has_object and len(self._whole_goal) in POSITION_SIZES and self.inertia.follows_paths
-
-    @property
-    def _leaves_time(self) -> bool:
-        """Whether the time limit leaves time for ways around walls, at the speed of random actions.
-
-        If it does not, these do not show how far goals are: a hand moves farther than joints do that move at random.
-        """
-        return self.time_limit is None or self.inertia.steps_to_goal <= MOSTLY * self.time_limit
 
     def choices(self) -> list[Choice]:
         """Return the structure that follows as options, with their evidence."""
