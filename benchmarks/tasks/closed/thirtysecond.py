@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, OwnUnits, Seen, SizedTask, clipped, push_out, shortest_path, toward_push, unit
+from ..open.base import Array, OwnUnits, Seen, SizedTask, clipped, grid_path, push_out, shortest_path, toward_push, unit
 from ..open.grids import MOVES, DiscreteTask, numbers
 from ..task import Observation, Task
 
@@ -112,11 +112,6 @@ def tilt() -> Any:
     """Search a path on a grid, and roll to the last place on it that is in sight."""
     path: list[Array] = []
     reached = 0
-    moves, cell = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j], 1.0
-
-    def around(node: tuple[int, int]) -> list[tuple[int, int]]:
-        steps = [(node[0] + i, node[1] + j) for i, j in moves]
-        return [step if TiltLabyrinth.is_free(cell * np.array(step), 0.5) else node for step in steps]
 
     def act(observation: Observation) -> Array:
         nonlocal reached
@@ -124,11 +119,7 @@ def tilt() -> Any:
         at, speed, now = seen[3:1:-1], seen[5:3:-1], np.degrees(seen[:2])
         goal = observation["desired_goal"]
         if not path:
-            node, last = tuple(np.rint(at / cell).astype(int).tolist()), tuple(np.rint(goal / cell).astype(int).tolist())
-            for action in shortest_path(node, lambda node: node == last, around):
-                node = (node[0] + moves[action][0], node[1] + moves[action][1])
-                path.append(cell * np.array(node, np.float64))
-            path.append(goal)
+            path.extend(grid_path(at, goal, 1.0, lambda place: TiltLabyrinth.is_free(place, 0.5)))
         shares = np.linspace(0, 1, 20)
         ahead = [all(task.is_free(at + share * (p - at), 0.3) for share in shares) for p in path]
         reached = max([reached, *np.flatnonzero(ahead).tolist()])

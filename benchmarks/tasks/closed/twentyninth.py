@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..open.base import Array, SizedTask, clipped, push_out, shortest_path, toward_push, unit, wrapped
+from ..open.base import Array, SizedTask, clipped, grid_path, push_out, toward_push, unit, wrapped
 from ..task import Observation, Task
 
 
@@ -55,21 +55,12 @@ class SofaVacuum(SizedTask):
 def vacuum() -> Any:
     """Search a path on a grid, and drive to the last place on it that is in sight."""
     path: list[Array] = []
-    moves, cell = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j], 0.2
-
-    def around(node: tuple[int, int]) -> list[tuple[int, int]]:
-        steps = [(node[0] + i, node[1] + j) for i, j in moves]
-        return [step if SofaVacuum.is_free(cell * np.array(step), 0.04) else node for step in steps]
 
     def act(observation: Observation) -> Array:
         _, x, _, c, y, s = observation["observation"]
         at, goal = np.array([x, y]), observation["desired_goal"]
         if not path:
-            node, last = tuple(np.rint(at / cell).astype(int).tolist()), tuple(np.rint(goal / cell).astype(int).tolist())
-            for action in shortest_path(node, lambda node: node == last, around):
-                node = (node[0] + moves[action][0], node[1] + moves[action][1])
-                path.append(cell * np.array(node, np.float64))
-            path.append(goal)
+            path.extend(grid_path(at, goal, 0.2, lambda place: SofaVacuum.is_free(place, 0.04)))
         shares = np.linspace(0, 1, 12)
         seen = [p for p in path if all(SofaVacuum.is_free(at + share * (p - at), 0.02) for share in shares)]
         way = (seen or [min(path, key=lambda p: float(np.linalg.norm(p - at)))])[-1] - at

@@ -166,3 +166,22 @@ def shortest_path(
                 came[following] = (state, action)
                 queue.append(following)
     return []
+
+
+def grid_path(start: Array, goal: Array, cell: float, is_free: Callable[[Array], bool]) -> list[Array]:
+    """Return the places of a shortest path over a grid with diagonal steps, and the goal.
+
+    cell: from a place to the next one. is_free: whether a place may lie on the path.
+    """
+    moves = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if i or j]
+
+    def around(node: tuple[int, int]) -> list[tuple[int, int]]:
+        steps = [(node[0] + i, node[1] + j) for i, j in moves]
+        return [step if is_free(cell * np.array(step)) else node for step in steps]
+
+    node, last = (tuple(np.rint(place / cell).astype(int).tolist()) for place in (start, goal))
+    path: list[Array] = []
+    for action in shortest_path(node, lambda node: node == last, around):
+        node = (node[0] + moves[action][0], node[1] + moves[action][1])
+        path.append(cell * np.array(node, np.float64))
+    return [*path, goal]
