@@ -59,7 +59,7 @@ def check_time_limit(probe: Probe) -> Answer:
     if longest > limit:
         return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
     failed = [each for each in probe.random if each.truncated[-1] and not read_success(each.infos[-1])]
-    early = [len(each) for each in failed if len(each) < limit and np.isfinite(probe.spec.reward_high)]
+    early = [len(each) for each in failed if len(each) < (probe.spec.failure_limit or 0)]
     if len(early) == len(probe.random) and len({*early}) == 1:
         return "warning", (
             f"{limit} steps, but all {len(early)} episodes were truncated after {early[0]} steps. If that is the time "
@@ -216,31 +216,35 @@ def check_desired_goal(probe: Probe) -> Answer:
             f"differ by up to {effect.gap:.2g} and change by up to {effect.extent:.2g}. Relabelling only changes the goal, "
             f"so its transitions are wrong. Let step ignore the desired goal, or train with --n-sampled-goal 0"
         )
-    changes = [_goal_changes(episode) for episode in (*probe.random, *probe.with_set_goal)]
-    achieved = np.concatenate([episode.observations["achieved_goal"] for episode in probe.random])
-    if any(changes) and (achieved == achieved[0]).all():
-        return "error", (
-            "changes while the achieved goal is the same in all steps: goals are relative to the body, so no other goal "
-            "can replace them. Return position and goal in one fixed frame, and the vector between them in the observation"
-        )
-    for episode, steps in zip((*probe.random, *probe.with_set_goal), changes, strict=True):
-        if steps and read_success(episode.infos[steps[0] - 1]):
-            return "warning", (
-                f"changes at step {steps[0]} with seed {episode.seed}, where it was reached. Success counts in the last "
-                f"step alone, so a policy that reaches many goals seems to fail. End the episode there, or keep the goal"
-            )
-        if steps:
-            return "warning", f"changes at step {steps[0]} with seed {episode.seed}. Each step keeps its own goal"
+    episodes = (*probe.random, *probe.with_set_goal)
+    if changed := next(((episode, step) for episode in episodes if (step := _first_change(episode))), None):
+        return _goal_that_changes(*changed, np.concatenate([each.observations["achieved_goal"] for each in probe.random]))
     if _has_one_goal(probe):
         n_resets = len(probe.random) + len(probe.starts)
         return "warning", f"is the same after {n_resets} resets. Draw it in reset, unless the task has a single goal"
     return "ok", f"stays the same throughout {len(probe.random)} episodes"
 
 
-def _goal_changes(episode: RandomEpisode) -> list[int]:
-    """Return the steps after which the desired goal is another one."""
+def _first_change(episode: RandomEpisode) -> int | None:
+    """Return the first step after which the desired goal is another one; None if it stays the same."""
     goals = episode.observations["desired_goal"]
-    return [t for t in range(1, len(goals)) if not np.array_equal(goals[t], goals[t - 1])]
+    return next((step for step, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
+
+
+def _goal_that_changes(episode: RandomEpisode, step: int, achieved: Array) -> Answer:
+    """Return what it means that the desired goal changes at a step. achieved: goals of all random steps, (N, ...)."""
+    if (achieved == achieved[0]).all():
+        return "error", (
+            "changes while the achieved goal is the same in all steps: goals are relative to the body, so no other goal "
+            "can replace them. Return position and goal in one fixed frame, and the vector between them in the observation"
+        )
+    sentence = f"changes at step {step} with seed {episode.seed}"
+    if read_success(episode.infos[step - 1]):
+        return "warning", (
+            f"{sentence}, where it was reached. Success counts in the last step alone, so a policy that reaches many goals "
+            f"seems to fail. End the episode there, or keep the goal"
+        )
+    return "warning", f"{sentence}. Each step keeps its own goal"
 
 
 def check_symmetries(probe: Probe, symmetries: Sequence[str]) -> Answer:

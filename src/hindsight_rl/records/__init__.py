@@ -121,6 +121,15 @@ class GoalSpec:
         if len(self.env_id or "") > LONGEST_NAME:
             raise ValueError(f"An id has at most {LONGEST_NAME:,} characters, got {len(self.env_id or ''):,}.")
 
+    @property
+    def failure_limit(self) -> int | None:
+        """The steps before which an episode that is truncated without a success has failed; None: that does not show.
+
+        It is the time limit. With rewards of more than two values no truncation counts as a failure: minus the distance is
+        0 after an end, so to fail would be best.
+        """
+        return self.max_episode_steps if np.isfinite(self.reward_high) else None
+
     @classmethod
     def from_spaces(
         cls,

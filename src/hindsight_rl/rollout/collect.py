@@ -174,7 +174,7 @@ class Collector:
             explores = bool(rng.random() < plan.exploration_episodes)
             is_unguided = is_unguided and not explores
             act = self._exploring(act, job.weights, rng, explores)
-        limits, task = (self.setup.max_episode_steps, plan.episode_steps), self.policy.spec.task
+        limits = self.setup.max_episode_steps, plan.episode_steps
         episode = play_episode(
             environment,
             act,
@@ -184,7 +184,7 @@ class Collector:
             self.setup.info_keys,
             EarlyEnd(plan) if plan.lowest_achieved else None,
             self._on_step,
-            task.max_episode_steps if np.isfinite(task.reward_high) else None,
+            self.policy.spec.task.failure_limit,
         )
         return replace(episode, is_unguided=is_unguided)
 
@@ -286,8 +286,7 @@ def play_episode(
 
     An environment that gives up before its time limit, without a success, truncates an episode that has failed: the ball
     rolled off the plate. Such an episode counts as terminated, because its goal can't be reached any more. Else the value
-    of its last state would be that of states that are never seen. That holds for rewards of two values: minus the distance
-    is 0 after an end, so to fail would be best.
+    of its last state would be that of states that are never seen.
 
     act: observation -> action.
     number: the episode's number in the run.
@@ -295,7 +294,7 @@ def play_episode(
     info_keys: numeric `info` entries to keep.
     early_end: truncate where it says; None: the achieved goal may be anywhere.
     on_step: called before each action; None: nothing is called.
-    time_limit: of the task, in steps; None: not known, or no truncation counts as a failure.
+    time_limit: of the task, in steps, see `GoalSpec.failure_limit`; None: no truncation counts as a failure.
     Raises GoalEnvError if the episode does not end and `limit` is None, MissingKeyError if an info lacks a key.
     """
     observation, info = env.reset(seed=seed)
