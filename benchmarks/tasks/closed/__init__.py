@@ -20,7 +20,9 @@ from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .thirtieth import TASKS as THIRTIETH
 from .thirtyfirst import TASKS as THIRTYFIRST
+from .thirtyfourth import TASKS as THIRTYFOURTH
 from .thirtysecond import TASKS as THIRTYSECOND
+from .thirtythird import TASKS as THIRTYTHIRD
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
 from .twentyeighth import TASKS as TWENTYEIGHTH
@@ -68,4 +70,6 @@ TASKS: tuple[Task, ...] = (
     *THIRTIETH,
     *THIRTYFIRST,
     *THIRTYSECOND,
+    *THIRTYTHIRD,
+    *THIRTYFOURTH,
 )
