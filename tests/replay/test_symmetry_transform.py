@@ -108,6 +108,35 @@ def test_the_timeline_does_not_change_and_a_saved_buffer_continues(tmp_path):
     assert loaded.sample(50).observation.tobytes() == buffer.sample(50).observation.tobytes()
 
 
-def test_discrete_actions_have_no_symmetries():
-    with pytest.raises(OptionError, match=r"got shape .* for the action"):
-        buffer_of(100, ENV.observation_space, spaces.Discrete(4), ENV.compute_reward, symmetries=(MIRROR,))
+def test_discrete_actions_exchange_their_choices():
+    """Choices 3, 4, 5 and 6 go to the right, up, to the left and down."""
+    action = spaces.Discrete(4, start=3)
+    turn = "o0=-o1 o1=o0 o2=-o3 o3=o2 g0=-g1 g1=g0 a0=a3 a1=a0 a2=a1 a3=a2"
+    buffer, plain = (
+        buffer_of(100, ENV.observation_space, action, ENV.compute_reward, n_sampled_goal=0, symmetries=symmetries)
+        for symmetries in ((turn,), ())
+    )
+    vectors = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], np.float32)
+    choices = np.random.default_rng(0).integers(0, 4, 20)
+    rows = np.concatenate([np.zeros((1, 4), np.float32), np.tile(vectors[choices], 2)])
+    goals = np.zeros((21, 2), np.float32)
+    for each in (buffer, plain):
+        each.add_episode(Episode(rows, rows[:, :2], goals, choices + 3, ENV.compute_reward(rows[1:, :2], goals[1:], {})))
+    batch, was = buffer.sample(200), plain.sample(200)
+    assert (batch.next_observation[:, :2] == vectors[batch.action - 3]).all()
+    assert 0 < (batch.action != was.action).sum() < 200
+    augmented = list(buffer.symmetries.augmented(Episode(rows, rows[:, :2], goals, choices + 3, np.zeros(20, np.float32))))
+    assert all((each.observation[1:, :2] == vectors[each.action - 3]).all() for each in augmented)
+    assert len({each.action.tobytes() for each in augmented}) == 4
+
+
+@pytest.mark.parametrize("entry", ["a0=-a0", "a1=1-a1", "a0=2*a1 a1=0.5*a0"])
+def test_choices_have_no_signs(entry):
+    with pytest.raises(OptionError, match=r"changes a Discrete action as a number. Exchange choices, as in a0=a1 a1=a0"):
+        buffer_of(100, ENV.observation_space, spaces.Discrete(4), ENV.compute_reward, symmetries=(entry,))
+
+
+def test_actions_of_several_whole_numbers_have_no_symmetries():
+    action = spaces.MultiDiscrete([3, 3])
+    with pytest.raises(OptionError, match=r"got shape \(2,\) .* for the action"):
+        buffer_of(100, ENV.observation_space, action, ENV.compute_reward, symmetries=("o0=-o0",))

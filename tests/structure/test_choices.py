@@ -8,7 +8,8 @@ from pusher import COLUMNS, SPEC, Pusher, options_of, play
 
 from hindsight_rl.records import ArraySpec
 from hindsight_rl.rollout.plans import ProbingActor
-from hindsight_rl.structure import explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure import infer_structure, plan_probing
+from hindsight_rl.structure.axis_symmetries import match_choices
 
 ROWS = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]])
 FIRST = 3  # the number of the first action
@@ -41,12 +42,26 @@ def test_a_tool_that_is_moved_by_choices_is_found_and_steered_to_the_object():
     at = found.controlled.at(COLUMNS["tool"])
     effect = found.controlled.effect[:, at]
     assert effect - effect[-1] == pytest.approx(0.1 * ROWS, abs=0.01)
-    act = ProbingActor(plan_probing(found, found.sequence), CHOICE.action, np.random.default_rng(2))
-    probing = play_choices(world, 20, act)
+    plan, rng = plan_probing(found, found.sequence), np.random.default_rng(2)
+    actors = (ProbingActor(plan, CHOICE.action, rng) for _ in range(20))
+    probing = [episode for act in actors for episode in play_choices(world, 1, act)]
     assert sum(np.ptp(each.achieved_goal, axis=0).max() > 0 for each in probing) >= 15
     found = infer_structure(episodes, CHOICE, probing)
     assert found.contact.tool == COLUMNS["tool"]
     options = options_of(found)
     assert options["subgoals"][0].startswith("reach achieved=0,1 goal=2,3 ")
-    assert "symmetries" not in options
-    assert explain_missing(found)[-1] == "no symmetries: they are looked for where actions are vectors, and not choices"
+    mirrors = {each.candidate.axes: each.text.split(" a", 1)[1] for each in found.symmetries if each.holds}
+    assert mirrors == {(0,): "0=a1 a1=a0", (1,): "2=a3 a3=a2", (0, 1): "0=a3 a1=a2 a2=a0 a3=a1"}
+
+
+@pytest.mark.parametrize(
+    ("effect", "factor", "expected"),
+    [
+        ([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 0], [0.05, 0]], (-1, 1), [1, 0, 2, 3, 4, 5]),  # two stay where they are
+        ([[1, 0], [-1, 0], [0, 1]], (1, -1), [0, 1, 2]),  # nothing goes down
+        ([[1, 0], [-0.5, 0], [0.9, 0], [-1, 0]], (-1, 1), [0, 1, 2, 3]),  # two would become one
+    ],
+)
+def test_choices_change_as_what_they_move(effect, factor, expected):
+    effect = np.array(effect, float)
+    assert match_choices(effect, effect * factor).tolist() == expected

@@ -32,6 +32,7 @@ class AxisSymmetries:
 
     visible: observation columns that the networks see. contact: the columns that are positions, one of each axis.
     controlled: what the action moves. units: how the observation holds the columns. known: symmetries that held before.
+    has_choices: whether actions are Discrete, and one-hot here.
     """
 
     def __init__(
@@ -42,21 +43,16 @@ class AxisSymmetries:
         controlled: ControlledColumns,
         units: Units,
         known: Sequence[Symmetry] = (),
+        has_choices: bool = False,
     ) -> None:
         self._steps, self._visible, self._contact, self._known = steps, list(visible), contact, known
+        self._has_choices = has_choices
         self._controlled, self._units, self._n_axes = controlled, units, len(contact.axes)
         self._start = steps.observation[steps.starts_episode].mean(0)
         # where the tool starts; rounded, so that the symmetries form a finite group
         start = clear_mean(steps.observation[steps.starts_episode][:, list(contact.tool)])
         self._centre = centre_of(known, rounded(start, steps.goal_std))
-        at = controlled.at(contact.axes)
-        effect, by_posture = controlled.effect[:, at], controlled.by_posture[:, :, at]
-        # of an action along a direction that turns with the tool, the mean effect is small beside its deviations
-        by_posture = np.tensordot(controlled.posture.of(steps.observation), by_posture, 1)
-        mean, deviation = np.abs(effect).max(1), by_posture.std(0).max(1)
-        turns = mean < MOSTLY * deviation
-        self._drives = deviation >= ALIKE * np.maximum(mean, deviation).max()  # along a direction that turns
-        self._effect = np.where(turns[:, None], 0.0, effect / np.maximum(mean.max(), TINY))  # (action size, axes)
+        self._effect, self._drives = effect_on_tool(steps, contact, controlled, has_choices)
         self._picked = informative_steps(steps, is_at_task(steps, contact))
         self._test = self._new_test()
         self._std = np.maximum(steps.observation.std(0), ROUNDED)
@@ -152,7 +148,10 @@ class AxisSymmetries:
     def _actions(self, goal: AffineMap) -> AffineMap:
         """Return how actions change with the goals: as what they move does."""
         action, axes = AffineMap.identity(len(self._effect)), goal.source[: self._n_axes] % self._n_axes
-        for pair in pair_columns(self._effect, goal.factor[: self._n_axes] * self._effect[:, axes]):
+        transformed = goal.factor[: self._n_axes] * self._effect[:, axes]
+        if self._has_choices:
+            return replace(action, source=match_choices(self._effect, transformed))
+        for pair in pair_columns(self._effect, transformed):
             _swap(action, *pair)
         return action
 
@@ -179,7 +178,7 @@ class AxisSymmetries:
         best change comes first: while it is wrong, it hides what others do. If both signs make a symmetry for certain, the
         sign of an action that drives the tool stays: a round robot may as well drive backward.
         """
-        best, hand = self._with_actions(goal, action), self._actions_of_hand
+        best, hand = self._with_actions(goal, action), [] if self._has_choices else self._actions_of_hand
         while True:
             others = {k: self._with_other_sign(goal, best, k) for k in hand}
             growths = {k: self._growth(best, other) for k, other in others.items()}
@@ -273,6 +272,24 @@ class AxisSymmetries:
             symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
 
 
+def effect_on_tool(steps: Steps, contact: Contact, controlled: ControlledColumns, has_choices: bool) -> tuple[Array, Array]:
+    """Return how each action moves the tool, relative to the strongest, (action size, axes), and which of them drive it.
+
+    Of an action along a direction that turns with the tool, the mean effect is small beside its deviations: it drives the
+    tool, and the first value is 0. What a choice changes includes what all choices change.
+    """
+    at = controlled.at(contact.axes)
+    effect, by_posture = controlled.effect[:, at], controlled.by_posture[:, :, at]
+    if has_choices:
+        own, constant = controlled.drift[:, at]
+        effect = effect + constant + own * steps.observation[:, list(contact.axes)].mean(0)
+    by_posture = np.tensordot(controlled.posture.of(steps.observation), by_posture, 1)
+    mean, deviation = np.abs(effect).max(1), by_posture.std(0).max(1)
+    drives = deviation >= ALIKE * np.maximum(mean, deviation).max()
+    turns = mean < MOSTLY * deviation
+    return np.where(turns[:, None], 0.0, effect / np.maximum(mean.max(), TINY)), drives
+
+
 def follow_early(observation: AffineMap, late_of: Mapping[int, int]) -> None:
     """Let columns change as those do that they show one step later. late_of: the later column of each."""
     for early, late in late_of.items():
@@ -343,6 +360,17 @@ def pair_columns(profiles: Array, transformed: Array, may_exchange: Array | bool
             free -= {i, j}
             pairs.append((i, j, float(sign[i, j]), float(sign[j, i])))
     return [*pairs, *((i, i, float(sign[i, i]), float(sign[i, i])) for i in sorted(free))]
+
+
+def match_choices(effect: Array, transformed: Array) -> Array:
+    """Return for each choice the one of which the transformed effect is its own, (choices,).
+
+    A choice stays if its own effect hardly changes, and all stay if two choices would share one.
+    effect, transformed: (choices, axes), relative to the largest.
+    """
+    unlike = np.square(effect[:, None] - transformed).sum(-1)
+    source = np.where(np.diag(unlike) <= LITTLE**2, np.arange(len(effect)), unlike.argmin(1))
+    return source if len(np.unique(source)) == len(source) else np.arange(len(source))
 
 
 def _swap(transform: AffineMap, i: int, j: int, factor: float, back: float) -> None:

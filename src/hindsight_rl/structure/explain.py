@@ -13,8 +13,6 @@ from .model import COLUMN_MARGIN, Difference, Relevance
 from .steps import FEWEST, LITTLE, MOSTLY
 from .symmetry_verdicts import SYMMETRY_MARGIN
 
-CHOICES = "no symmetries: they are looked for where actions are vectors, and not choices"
-
 
 def explain_findings(found: Structure) -> list[Finding]:
     """Return the parts of the goal, the roles of the columns, and what was tested with which result."""
@@ -137,10 +135,10 @@ def explain_missing(found: Structure) -> list[str]:
 
 
 def _mirrors(found: Structure) -> Iterator[str]:
-    if found.has_choices:
-        yield CHOICES
-    elif found.parts.has_object or not found.copies.is_complete:
+    if found.parts.has_object or not found.copies.is_complete:
         yield "no symmetries: they are looked for where columns show all dimensions of the goal, and these rarely rest"
+    elif found.has_choices:
+        yield "no mirrors: without an object they are looked for where actions are vectors, and not choices"
     elif found.has_walls:
         n_stopped, n_episodes = found.stopped
         yield (
@@ -200,9 +198,7 @@ def _with_contact(found: Structure) -> Iterator[str]:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)
         yield f"it is uncertain whether columns {listed(columns)} matter, so they stay: {evidence}"
-    if found.has_choices:
-        yield CHOICES
-    elif found.sequence is not None and found.sequence.has_poses:
+    if found.sequence is not None and found.sequence.has_poses:
         yield "no symmetries: they are looked for where goals are positions alone, and not angles of objects, too"
     elif not found.symmetries:
         yield "no symmetries: along no axis do goals lie on both sides of the position where the tool starts"

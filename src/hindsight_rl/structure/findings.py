@@ -41,7 +41,7 @@ class Structure:
     without_handle: dimensions of the goal that may need a handle, and have none.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
     stopped: number of episodes in which something stops a body inside the range of positions, and of all.
-    has_choices: whether actions are Discrete, so that no symmetries are sought.
+    has_choices: whether actions are Discrete: without an object no symmetries are sought then.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
     needed: columns that were hidden and are shown again.

@@ -60,7 +60,7 @@ class _Stack:
 
 @dataclass(frozen=True)
 class _Decided:
-    """What is decided before: see `infer_structure`. has_choices: whether actions are Discrete: they have no signs."""
+    """What is decided before: see `infer_structure`. has_choices: whether actions are Discrete."""
 
     shown: Sequence[int]
     known: Sequence[Symmetry]
@@ -303,8 +303,9 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
     symmetries: tuple[SymmetryVerdict, ...] = ()
-    if is_whole and not (decided.has_choices or sequence.has_poses):
-        symmetries = tuple(AxisSymmetries(steps, visible, contact, controlled, found.units, decided.known).find())
+    if is_whole and not sequence.has_poses:
+        axes = AxisSymmetries(steps, visible, contact, controlled, found.units, decided.known, decided.has_choices)
+        symmetries = tuple(axes.find())
     needless = set(range(found.units.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
     positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
     without_positions = None

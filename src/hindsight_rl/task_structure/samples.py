@@ -59,7 +59,13 @@ class SymmetryTransform:
         return element
 
     def apply_to(self, values: Array, part: str, element: Array) -> None:
-        """Transform observations, goals or actions in place. part: which of them `values`, (B, n), are."""
+        """Transform observations, goals or actions in place. part: which of them `values`, (B, n), are.
+
+        Discrete actions are (B,).
+        """
+        if part == "action" and self._group.choices is not None:
+            values[:] = self._group.choices[element, values - self._group.first_choice]
+            return
         maps = self._group.maps[part]
         apply_symmetry(values, element, maps.source, maps.factor, maps.offset)
 

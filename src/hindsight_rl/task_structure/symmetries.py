@@ -3,7 +3,8 @@
 A symmetry is declared as text. "o0=-o1 o1=o0 g0=-g1 g1=g0 a0=-a1 a1=a0" is a rotation by 90 degrees: column 0 of the
 observation becomes minus column 1, and so on. `o` is a column of the observation, `g` of the achieved and desired goals,
 `a` of the action. "o1=1.5-o1" is a mirror at 0.75. "o6=-2.5*o7 o7=0.4*o6" exchanges columns of different units. Columns
-that are not named stay as they are. The buffer transforms each sample by a random element of the group (data augmentation).
+that are not named stay as they are. Of Discrete actions `a` is a choice, counted from 0: "a0=a1 a1=a0" exchanges two. The
+buffer transforms each sample by a random element of the group (data augmentation).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Symmetry:
 
         Raises OptionError if it cannot be read, names a column that the task lacks or is not one-to-one.
         """
-        symmetry = cls.identity(spec.observation.size, spec.goal.size, spec.action.size)
+        symmetry = cls.identity(*_sizes(spec))
         named = set()
         for entry in text.split():
             found = _ENTRY.fullmatch(entry)
@@ -69,6 +70,10 @@ class Symmetry:
             part.offset[to] = float(constant or 0.0)
         if any(len(np.unique(part.source)) < len(part.source) for part in symmetry.parts):
             raise OptionError(f"The symmetry {text!r} uses a column twice on the right. Use each column once.")
+        if spec.action.n_values and ((symmetry.action.factor != 1).any() or symmetry.action.offset.any()):
+            raise OptionError(
+                f"The symmetry {text!r} changes a Discrete action as a number. Exchange choices, as in a0=a1 a1=a0."
+            )
         return symmetry
 
     @property
@@ -106,9 +111,11 @@ class SymmetryGroup:
 
     generators: texts, as the module describes them.
     elements: the symmetries of the group. maps: the same as arrays, one AffineMap of shape (G, n) for each of ARRAY_NAMES.
+    choices: of Discrete actions, the number of the choice that each choice becomes, (G, choices); None for vectors.
+    first_choice: the number of the first one.
 
     Raises OptionError if a text is wrong (see `Symmetry.parse`), if the group has more than LARGEST_ORDER elements, or if
-    the arrays of the task are not flat floats.
+    the arrays of the task are not flat floats, and actions not Discrete.
     """
 
     def __init__(self, generators: Sequence[str], spec: GoalSpec) -> None:
@@ -118,18 +125,25 @@ class SymmetryGroup:
             )
         if generators:
             _require_flat_floats(spec)
-        sizes = spec.observation.size, spec.goal.size, spec.action.size
-        self.elements = generate_group([Symmetry.parse(text, spec) for text in generators], Symmetry.identity(*sizes))
+        identity = Symmetry.identity(*_sizes(spec))
+        self.elements = generate_group([Symmetry.parse(text, spec) for text in generators], identity)
         self.maps = {
             name: AffineMap.stack([getattr(each, name) for each in self.elements]) for name in ARRAY_NAMES.values()
         }
+        self.first_choice = int(spec.action.low[0]) if spec.action.n_values else 0
+        self.choices = np.argsort(self.maps["action"].source) + self.first_choice if spec.action.n_values else None
 
     def __len__(self) -> int:
         """Return the number of elements, the identity included."""
         return len(self.elements)
 
     def transformed(self, part: str, values: Array, element: int) -> Array:
-        """Return `values` (N, n) transformed by an element, as a copy. part: "observation", "goal" or "action"."""
+        """Return `values` (N, n) transformed by an element, as a copy. part: "observation", "goal" or "action".
+
+        Discrete actions are (N,).
+        """
+        if part == "action" and self.choices is not None:
+            return np.asarray(self.choices[element, values - self.first_choice], values.dtype)
         affine: AffineMap = getattr(self.elements[element], part)
         return affine.apply(values).astype(values.dtype)
 
@@ -161,12 +175,19 @@ class SymmetryGroup:
         return None
 
 
+def _sizes(spec: GoalSpec) -> tuple[int, int, int]:
+    """Return the numbers of columns of observations and goals, and those of actions, or of choices if they are Discrete."""
+    return spec.observation.size, spec.goal.size, spec.action.n_values or spec.action.size
+
+
 def _require_flat_floats(spec: GoalSpec) -> None:
     for name in ARRAY_NAMES.values():
         array = getattr(spec, name)
+        if name == "action" and array.n_values:
+            continue
         if len(array.shape) != 1 or np.dtype(array.dtype).kind != "f":
             given = f"shape {array.shape} and dtype {array.dtype} for the {name}"
-            raise OptionError(f"Symmetries need flat arrays of floats, got {given}. Set symmetries=().")
+            raise OptionError(f"Symmetries need flat arrays of floats or Discrete actions, got {given}. Set symmetries=().")
 
 
 def generate_group(generators: list[Symmetry], identity: Symmetry) -> tuple[Symmetry, ...]:
