@@ -8,6 +8,7 @@ from line_env import Line
 from hindsight_rl.envs.goal_env import read_spec
 from hindsight_rl.envs.goal_setters import find_goal_setters
 from hindsight_rl.envs.probe import SEEDS, STEPS_AFTER_SUCCESS, Probe
+from hindsight_rl.envs.reset_rule import check_resets
 
 
 class Shown(Line):
@@ -86,3 +87,28 @@ def test_columns_that_hold_a_goal_are_found_although_the_first_one_after_it_was_
     assert probe.goal_setter.name == "the attribute goal"
     assert probe.resets_are_exact == (cls is Holding)
     assert probe.goal_columns == (2, 3)
+
+
+class Leaking(Holding):
+    """Its last column is the place of a puddle that, by mistake, must not cover the goal of the episode before."""
+
+    goal, puddle = np.zeros(2, np.float32), 0.0
+
+    def reset(self, *, seed=None, options=None):
+        before = self.goal[0]
+        super().reset(seed=seed)
+        self.puddle = -2.0 if before > 0 else self.np_random.uniform(0, 3)
+        return self.observe(), {}
+
+    def observe(self):
+        seen = super().observe()
+        return {**seen, "observation": np.append(seen["observation"][:3], self.puddle).astype(np.float32)}
+
+
+def test_a_column_that_depends_on_the_goal_before_holds_no_goal():
+    probe = Probe(Leaking(), read_spec(Leaking()))
+    assert not probe.resets_are_exact
+    assert probe.goal_columns == (2,)
+    level, sentence = check_resets(probe)
+    assert level == "warning"
+    assert sentence.startswith("after another goal and a reset with the same seed and goal, the same actions lead to other")

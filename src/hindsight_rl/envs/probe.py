@@ -254,13 +254,21 @@ class Probe:
 
     def _columns_that_change(self) -> tuple[int, ...] | None:
         """Return the columns that change if another goal is set; None if that cannot be tried."""
-        if self.goal_setter is None or not self.equals_first(self.replay) or self.goal_effect:
+        if not self.with_goals:
             return None
-        goals = [episode.observations["desired_goal"][0] for episode in self.random]
-        starts = [functools.partial(self.goal_setter.start, SEARCH_SEED, goal) for goal in goals]
-        played = [play_actions(self.env, SEARCH_SEED, self.random[0].actions[:1], start) for start in starts]
-        seen, achieved, _ = ([each.observations[key][-1] for each in played] for key in OBSERVATION_KEYS)
-        return tuple(np.flatnonzero(seen[0] != seen[1]).tolist()) if np.array_equal(achieved[0], achieved[1]) else None
+        seen, achieved, _ = ([each.observations[key][-1] for each in self.with_goals] for key in OBSERVATION_KEYS)
+        if not np.array_equal(achieved[0], achieved[1]):
+            return None
+        return tuple(np.flatnonzero((seen[0] != seen[1]) & (seen[0] == seen[2])).tolist())
+
+    @functools.cached_property
+    def with_goals(self) -> list[RandomEpisode]:
+        """A step with the same seed and one goal, another, and the first again; empty if goals cannot be set so."""
+        if self.goal_setter is None or not self.equals_first(self.replay) or self.goal_effect:
+            return []
+        first, other = (episode.observations["desired_goal"][0] for episode in self.random)
+        starts = [functools.partial(self.goal_setter.start, SEARCH_SEED, goal) for goal in (first, other, first)]
+        return [play_actions(self.env, SEARCH_SEED, self.random[0].actions[:1], start) for start in starts]
 
     @property
     def hideable_columns(self) -> tuple[int, ...]:
@@ -275,9 +283,24 @@ class Probe:
 
     def equals_first(self, replay: RandomEpisode) -> bool:
         """Return whether a replay equals the first steps of the first episode, bit by bit."""
-        return self.random[0].to_bytes()[: len(replay) + 1] == replay.to_bytes()
+        return is_replay(replay, self.random[0])
+
+    @property
+    def played_twice(self) -> list[tuple[str, RandomEpisode, RandomEpisode]]:
+        """Episodes, and their first steps played again after what is named: with exact resets all are equal, bit by bit."""
+        pairs = [("a reset with the same seed", self.random[0], self.replay)]
+        if self.replay_after_success is not None:
+            pairs.append(("a success and a reset with the same seed", self.random[0], self.replay_after_success))
+        if self.with_goals:
+            pairs.append(("another goal and a reset with the same seed and goal", self.with_goals[0], self.with_goals[2]))
+        return pairs
 
     @property
     def resets_are_exact(self) -> bool:
-        """Whether each replay equals the first episode, bit by bit."""
-        return all(map(self.equals_first, self.replays))
+        """Whether what was played twice is equal, bit by bit."""
+        return all(is_replay(again, first) for _, first, again in self.played_twice)
+
+
+def is_replay(replay: RandomEpisode, first: RandomEpisode) -> bool:
+    """Return whether an episode equals the first steps of another one, bit by bit."""
+    return first.to_bytes()[: len(replay) + 1] == replay.to_bytes()

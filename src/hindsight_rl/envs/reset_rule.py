@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..options.settings import ResetMode
-from .probe import Probe
+from .probe import Probe, is_replay
 from .random_play import Environment, describe_failure
 from .resets import COMPARED_SEEDS, LARGEST_GAP, compare_resets
 
@@ -21,18 +21,18 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
 
     make: returns another environment; None: none can be made. mode: "reuse": near to the same is enough.
     """
-    if probe.resets_are_exact:
+    differing = [each for each in probe.played_twice if not is_replay(each[2], each[1])]
+    if not differing:
         return "ok", f"a reset with the same seed leads to the same {len(probe.replay)} steps, bit by bit"
-    follows_success = probe.replay_after_success is not None
-    replay = probe.replay_after_success or probe.replay
-    first, again = (dict[str, Any](each.observations, reward=[0.0, *each.rewards]) for each in (probe.random[0], replay))
-    after = "a success and a reset with the same seed" if follows_success else "a reset with the same seed"
+    after, episode, replay = differing[0]
+    first, again = (dict[str, Any](each.observations, reward=[0.0, *each.rewards]) for each in (episode, replay))
     found = f"after {after}, the same actions lead to other values: {_differences(first, again)}"
     fix = "let reset set all that an earlier episode may have changed, also in the simulator, as MuJoCo's qacc_warmstart"
     if make is None:
         return "warning", f"{found}. Draw random numbers with self.np_random, and {fix}"
     try:
         seeds = COMPARED_SEEDS[: 1 if mode == "exact" else None]
+        follows_success = replay is probe.replay_after_success
         compared = compare_resets(probe.env, make, seeds, probe.play_success if follows_success else None)
     except Exception as problem:
         return "error", (
