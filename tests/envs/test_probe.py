@@ -8,7 +8,7 @@ from line_env import Line
 from hindsight_rl.envs.goal_env import read_spec
 from hindsight_rl.envs.goal_setters import find_goal_setters
 from hindsight_rl.envs.probe import SEEDS, STEPS_AFTER_SUCCESS, Probe
-from hindsight_rl.envs.reset_rule import check_resets
+from hindsight_rl.envs.reset_rule import check_resets, resets_are_exact
 
 
 class Shown(Line):
@@ -50,7 +50,7 @@ def test_without_a_success_none_is_played_again():
     probe = Probe(env, read_spec(env))
     assert not probe.play_success()
     assert probe.replay_after_success is None
-    assert probe.resets_are_exact
+    assert resets_are_exact(probe)
 
 
 class Holding(Line):
@@ -85,7 +85,7 @@ class HoldingInexact(Holding):
 def test_columns_that_hold_a_goal_are_found_although_the_first_one_after_it_was_set_is_older(cls):
     probe = Probe(cls(), read_spec(cls()))
     assert probe.goal_setter.name == "the attribute goal"
-    assert probe.resets_are_exact == (cls is Holding)
+    assert resets_are_exact(probe) == (cls is Holding)
     assert probe.goal_columns == (2, 3)
 
 
@@ -107,7 +107,7 @@ class Leaking(Holding):
 
 def test_a_column_that_depends_on_the_goal_before_holds_no_goal():
     probe = Probe(Leaking(), read_spec(Leaking()))
-    assert not probe.resets_are_exact
+    assert not resets_are_exact(probe)
     assert probe.goal_columns == (2,)
     level, sentence = check_resets(probe)
     assert level == "warning"

@@ -14,6 +14,7 @@ from ..records.statistics import LARGEST_GOAL
 from ..task_structure.categories import Categories
 from .goal_columns import dimensions_not_shown
 from .probe import Probe
+from .reset_rule import resets_are_exact
 from .reward_rules import needs_extra_reward
 
 
@@ -42,7 +43,7 @@ class EnvironmentFacts:
 def find_facts(probe: Probe) -> EnvironmentFacts:
     """Return what was found out, and the options that follow."""
     reward_range = probe.spec.reward_low, probe.spec.reward_high
-    return EnvironmentFacts(probe.terminates_on_success, probe.resets_are_exact, reward_range, tuple(_choices(probe)))
+    return EnvironmentFacts(probe.terminates_on_success, resets_are_exact(probe), reward_range, tuple(_choices(probe)))
 
 
 def _choices(probe: Probe) -> Iterator[Choice]:

@@ -14,6 +14,20 @@ FEWEST_GOALS = 4  # values of a dimension of the goal; with fewer, other columns
 COPY_RTOL = 1e-4  # of the range of a column, which an environment may round
 
 
+def changing_columns(with_goals: Sequence[RandomEpisode]) -> tuple[int, ...] | None:
+    """Return the columns that change with the desired goal alone; None if that was not played, or if achieved goals change.
+
+    with_goals: see `Probe.with_goals`. What differs between both episodes with the first goal does not count.
+    """
+    if not with_goals:
+        return None
+    seen, achieved = ([each.observations[key][-1] for each in with_goals] for key in ("observation", "achieved_goal"))
+    if not np.array_equal(achieved[0], achieved[1]):
+        return None
+    changes = (seen[0] != seen[1]) & np.all([seen[0] == again for again in seen[2:]], axis=0)
+    return tuple(np.flatnonzero(changes).tolist())
+
+
 def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     """Return the dimensions of the achieved goal that no column of the observation shows in every step.
 

@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InputError
-from ..records import OBSERVATION_KEYS, Array, GoalSpec
+from ..records import Array, GoalSpec
 from ..records.reward_scale import is_close
-from .goal_columns import columns_with_goals
+from .goal_columns import changing_columns, columns_with_goals
 from .goal_effect import GoalEffect, find_goal_effect
 from .goal_functions import GoalFunction, find_flag, find_reward, read_success, sample_goals
 from .goal_setters import GoalSetter, find_goal_setters
@@ -249,26 +249,22 @@ class Probe:
         whole = [each.observations for each in (*self.random, *self.starts)]
         # the first observation after the goal was set may still hold the goal of the reset
         later = [{key: rows[1:] for key, rows in each.observations.items()} for each in self.search]
-        changing, held = self._columns_that_change(), columns_with_goals([*whole, *later])
+        changing, held = changing_columns(self.with_goals), columns_with_goals([*whole, *later])
         return None if changing is None and not held else tuple(sorted({*(changing or ()), *held}))
-
-    def _columns_that_change(self) -> tuple[int, ...] | None:
-        """Return the columns that change if another goal is set; None if that cannot be tried."""
-        if not self.with_goals:
-            return None
-        seen, achieved, _ = ([each.observations[key][-1] for each in self.with_goals] for key in OBSERVATION_KEYS)
-        if not np.array_equal(achieved[0], achieved[1]):
-            return None
-        return tuple(np.flatnonzero((seen[0] != seen[1]) & (seen[0] == seen[2])).tolist())
 
     @functools.cached_property
     def with_goals(self) -> list[RandomEpisode]:
-        """A step with the same seed and one goal, another, and the first again; empty if goals cannot be set so."""
+        """A step with the same seed and one goal, another, and the first again if they differ; none if none can be set."""
         if self.goal_setter is None or not self.equals_first(self.replay) or self.goal_effect:
             return []
+        setter, actions = self.goal_setter, self.random[0].actions[:1]
         first, other = (episode.observations["desired_goal"][0] for episode in self.random)
-        starts = [functools.partial(self.goal_setter.start, SEARCH_SEED, goal) for goal in (first, other, first)]
-        return [play_actions(self.env, SEARCH_SEED, self.random[0].actions[:1], start) for start in starts]
+
+        def play_with(goal: Array) -> RandomEpisode:
+            return play_actions(self.env, SEARCH_SEED, actions, functools.partial(setter.start, SEARCH_SEED, goal))
+
+        played = [play_with(first), play_with(other)]
+        return [*played, play_with(first)] if changing_columns(played) else played
 
     @property
     def hideable_columns(self) -> tuple[int, ...]:
@@ -284,21 +280,6 @@ class Probe:
     def equals_first(self, replay: RandomEpisode) -> bool:
         """Return whether a replay equals the first steps of the first episode, bit by bit."""
         return is_replay(replay, self.random[0])
-
-    @property
-    def played_twice(self) -> list[tuple[str, RandomEpisode, RandomEpisode]]:
-        """Episodes, and their first steps played again after what is named: with exact resets all are equal, bit by bit."""
-        pairs = [("a reset with the same seed", self.random[0], self.replay)]
-        if self.replay_after_success is not None:
-            pairs.append(("a success and a reset with the same seed", self.random[0], self.replay_after_success))
-        if self.with_goals:
-            pairs.append(("another goal and a reset with the same seed and goal", self.with_goals[0], self.with_goals[2]))
-        return pairs
-
-    @property
-    def resets_are_exact(self) -> bool:
-        """Whether what was played twice is equal, bit by bit."""
-        return all(is_replay(again, first) for _, first, again in self.played_twice)
 
 
 def is_replay(replay: RandomEpisode, first: RandomEpisode) -> bool:

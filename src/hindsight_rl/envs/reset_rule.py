@@ -9,11 +9,26 @@ import numpy as np
 
 from ..options.settings import ResetMode
 from .probe import Probe, is_replay
-from .random_play import Environment, describe_failure
+from .random_play import Environment, RandomEpisode, describe_failure
 from .resets import COMPARED_SEEDS, LARGEST_GAP, compare_resets
 
 MOST_LISTED = 10  # values in a sentence
 Answer = tuple[str, str]  # a level, and a sentence that names its evidence
+
+
+def played_twice(probe: Probe) -> list[tuple[str, RandomEpisode, RandomEpisode]]:
+    """Return episodes, and their first steps played again after what is named: with exact resets they are equal."""
+    pairs = [("a reset with the same seed", probe.random[0], probe.replay)]
+    if probe.replay_after_success is not None:
+        pairs.append(("a success and a reset with the same seed", probe.random[0], probe.replay_after_success))
+    if len(probe.with_goals) > 2:
+        pairs.append(("another goal and a reset with the same seed and goal", probe.with_goals[0], probe.with_goals[2]))
+    return pairs
+
+
+def resets_are_exact(probe: Probe) -> bool:
+    """Whether what was played twice is equal, bit by bit."""
+    return all(is_replay(again, first) for _, first, again in played_twice(probe))
 
 
 def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mode: ResetMode = "exact") -> Answer:
@@ -21,7 +36,7 @@ def check_resets(probe: Probe, make: Callable[[], Environment] | None = None, mo
 
     make: returns another environment; None: none can be made. mode: "reuse": near to the same is enough.
     """
-    differing = [each for each in probe.played_twice if not is_replay(each[2], each[1])]
+    differing = [each for each in played_twice(probe) if not is_replay(each[2], each[1])]
     if not differing:
         return "ok", f"a reset with the same seed leads to the same {len(probe.replay)} steps, bit by bit"
     after, episode, replay = differing[0]
