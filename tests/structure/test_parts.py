@@ -175,6 +175,29 @@ def test_what_never_moves_and_is_never_asked_for_belongs_to_its_neighbour():
     assert kinds(body(1, 2, 0), body(2, 1, 0), goals=goals) == [((0, 1, 2), "body")]
 
 
+def test_what_never_changes_may_lie_between_the_axes_of_a_position():
+    """In a plane of space: x, 0, z and a rotation by nothing. First nothing is lifted, then it moves along both axes."""
+    goals = ([0, 0, 0, 1, 0, 0, 0], [1, 0, 1, 1, 0, 0, 0])
+    rotation = np.array([0, 0, 0, 1, 0, 0, 0])
+    slides = [path(speed, 0, 0, 0, 0, 0, 0) + rotation for speed in (1, 2)]
+    lifted = [*slides, path(0, 0, 1, 0, 0, 0, 0) + rotation]
+    for paths in (slides, lifted):
+        steps = steps_of(*paths, goals=goals)
+        assert find_parts(steps, errors_add_up=lambda dimensions: dimensions == [0, 2]).objects == (tuple(range(7)),)
+
+
+def test_what_a_choice_moves_in_most_steps_is_a_body_although_it_rests_while_others_are_chosen():
+    """Every third choice drives; with the others it rests."""
+    choices = np.eye(3)[np.arange(30) % 3]
+    moves = np.where(choices[:, :1] == 1, 1.0, 0.0)
+    position = np.cumsum(moves, axis=0) - moves
+    steps = Steps(position, choices, position + moves, position, position + moves, position * 0 + 9, np.arange(30) // 15)
+    assert find_parts(steps).objects == ((0,),)
+    assert find_parts(steps, has_choices=True).body == (0,)
+    rarely = replace(steps, action=np.eye(3)[np.arange(30) // 15])  # neither of both choices moves it in most steps
+    assert find_parts(rarely, has_choices=True).objects == ((0,),)
+
+
 def test_what_never_moves_and_starts_where_it_is_wanted_belongs_to_its_neighbour():
     """A button is pressed down at another place in each episode. The last goals ask for other places."""
     paths = path(0, 0, -1) + np.array([4, 5, 0]), path(0, 0, -2) + np.array([6, 7, 0])

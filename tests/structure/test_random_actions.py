@@ -75,6 +75,16 @@ def test_what_nothing_moved_yet_is_as_many_steps_away_as_were_made():
     assert measure_inertia(steps).steps_to_goal == pytest.approx(100)
 
 
+@pytest.mark.parametrize(("height", "expected"), [(0.0, 20), (0.001, 20), (3.0, 100)])
+def test_a_dimension_that_need_not_change_is_not_far(height, expected):
+    """Goals are 2 away along an axis, with moves of 0.1, and `height` above what never rises."""
+    position = np.zeros((101, 2))
+    position[1::2, 0] = 0.1
+    moves, goal = np.diff(position[:, :1], axis=0), np.tile([2.0, height], (100, 1))
+    steps = Steps(position[:-1], moves, position[1:], position[:-1], position[1:], goal, np.zeros(100, int))
+    assert measure_inertia(steps).steps_to_goal == pytest.approx(expected)
+
+
 @pytest.mark.parametrize(("unit", "has_speed"), [(1.0, True), (0.1, True), (-1.0, False)])
 def test_a_dimension_of_the_goal_that_is_the_speed_of_another(unit, has_speed):
     """In which unit the speed is does not matter. What moves against it is no speed."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.steps import at_equal_intervals, clear_mean, without_jumps
+from hindsight_rl.structure.steps import at_equal_intervals, clear_mean, regress, without_jumps
 
 
 def changes(values):
@@ -36,3 +36,15 @@ def test_a_mean_that_may_well_be_0_is_0():
 
 def test_numbers_at_equal_intervals():
     assert [at_equal_intervals(n, 3).tolist() for n in (0, 2, 3, 9)] == [[], [0, 1], [0, 1, 2], [0, 4, 8]]
+
+
+def test_inputs_that_are_a_combination_of_others_up_to_rounding_get_no_large_weights():
+    """A height and the gap to an object that always lies at 0.4, in float32: their sum is constant, up to rounding."""
+    rng = np.random.default_rng(0)
+    height = rng.uniform(0, 0.5, 200).astype(np.float32)
+    action = rng.normal(size=200)
+    inputs = np.column_stack([action, height, np.float32(0.4) - height]).astype(float)
+    change = 0.1 * action + rng.normal(size=200) * 1e-3
+    weights, _ = regress(inputs, change[:, None], np.zeros((200, 1)))
+    assert weights[0, 0] == pytest.approx(0.1, abs=1e-3)
+    assert np.abs(weights[1:]).max() < 0.01

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pusher import COLUMNS, SPEC, Pusher, play, repeated_random_actions
 
-from hindsight_rl.records import Episode
+from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.steps import Steps
@@ -30,9 +30,9 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
     nearer = np.median(heights[onsets], 0) / np.median(heights, 0)
     assert nearer[2] > max(nearer[:2])  # the height alone says nothing, and both other columns seem better
     steps = steps_of(tool, puck, displacement, np.arange(400) // 40)
-    ranked = _rank_tools(steps, onsets, [0, 1, 2])
+    ranked = _rank_tools(steps, onsets, [0, 1, 2], [7, 8, 9], [])
     assert ranked[0][1] == (0, 1, 2)
-    assert _certain(ranked, len(ranked), steps) == (0, 1, 2)
+    assert _certain(ranked, len(ranked), steps, [7, 8, 9], may_tie=True) == (0, 1, 2)
 
 
 def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
@@ -40,10 +40,10 @@ def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
     tool = np.array([0.5, 2, 3, 4, 0.2, 1.0])[:, None]
     still, displacement = np.zeros((6, 1)), np.array([0, 0, 0, 0, 0.1, 0.1])[:, None]
     steps = steps_of(np.hstack([tool, tool + 1]), still, displacement, [0, 0, 0, 0, 0, 1])
-    ranked = {tool: likelihood for likelihood, tool in _rank_tools(steps, np.array([4, 5]), [0, 1])}
+    ranked = {tool: likelihood for likelihood, tool in _rank_tools(steps, np.array([4, 5]), [0, 1], [7], [])}
     assert ranked[(0,)] == pytest.approx(-2 * (1 + np.log(0.3)))
     far_before = replace(steps, observation=steps.observation + np.array([[0, 0]] * 4 + [[9, 0]] * 2))
-    ranked = {tool: likelihood for likelihood, tool in _rank_tools(far_before, np.array([4, 5]), [0, 1])}
+    ranked = {tool: likelihood for likelihood, tool in _rank_tools(far_before, np.array([4, 5]), [0, 1], [7], [])}
     assert ranked[(0,)] == pytest.approx(-2)  # the object came to the tool, and not the tool to the object
 
 
@@ -61,17 +61,19 @@ def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():
 )
 def test_a_tool_is_certain_if_it_is_20_times_as_likely(ranked, expected):
     columns = np.array([[0, 0, 5], [1, 1, 7], [2, 0, 9.1], [3, 1, 11]])
-    assert _certain(ranked, len(ranked), steps_of(columns, np.zeros((4, 1)), np.zeros((4, 1)), [0] * 4)) == expected
+    steps = steps_of(columns, np.zeros((4, 1)), np.zeros((4, 1)), [0] * 4)
+    assert _certain(ranked, len(ranked), steps, [7], may_tie=True) == expected
 
 
-def test_of_orders_that_are_equally_likely_the_ascending_one_counts():
+def test_of_orders_that_are_equally_likely_that_of_the_object_counts():
     columns = np.array([[0, 0, 5], [1, 1, 7], [2, 0, 9.1], [3, 1, 11]])
     steps = steps_of(columns, np.zeros((4, 1)), np.zeros((4, 1)), [0] * 4)
     ranked = [(9.0, (2, 1)), (8.0, (1, 2)), (1.0, (0, 1))]
-    assert _certain(ranked, 3, steps) == (1, 2)
-    assert _certain(ranked, 3, steps, may_tie=False) is None
-    assert _certain([(9.0, (2, 1)), (5.0, (1, 2))], 2, steps) == (2, 1)  # it is clearly likelier
-    assert _certain([(9.0, (2, 1)), (8.0, (1, 2)), (8.0, (0, 2))], 3, steps) is None
+    assert _certain(ranked, 3, steps, [7, 8], may_tie=True) == (1, 2)
+    assert _certain(ranked, 3, steps, [8, 7], may_tie=True) == (2, 1)
+    assert _certain(ranked, 3, steps, [7, 8], may_tie=False) is None
+    assert _certain([(9.0, (2, 1)), (5.0, (1, 2))], 2, steps, [7, 8], may_tie=True) == (2, 1)  # it is clearly likelier
+    assert _certain([(9.0, (2, 1)), (8.0, (1, 2)), (8.0, (0, 2))], 3, steps, [7, 8], may_tie=True) is None
 
 
 def test_of_one_place_the_order_counts_in_which_the_object_moves_away_from_where_the_tool_was():
@@ -79,9 +81,9 @@ def test_of_one_place_the_order_counts_in_which_the_object_moves_away_from_where
     seen, places = np.tile([1.0, 2.0, 0.0], (2, 1)), np.array([[2.0, 2.2], [2.4, 2.3]])
     ranked = [(3.0, (1, 0)), (2.0, (0, 1)), (1.0, (0, 2))]
     steps = steps_of(seen, places, np.array([[0, 0], [0.4, 0.1]]), [0, 0])
-    assert _in_one_order(steps, np.array([1]), ranked) == [(3.0, (0, 1)), (1.0, (0, 2))]
+    assert _in_one_order(steps, np.array([1]), ranked, [7, 8]) == [(3.0, (0, 1)), (1.0, (0, 2))]
     aside = steps_of(seen, places[::-1], np.array([[0, 0], [0.1, 0.1]]), [0, 0])  # it does not show the order
-    assert _in_one_order(aside, np.array([1, 1]), ranked) == [(3.0, (0, 1)), (1.0, (0, 2))]
+    assert _in_one_order(aside, np.array([1, 1]), ranked, [7, 8]) == [(3.0, (0, 1)), (1.0, (0, 2))]
 
 
 def test_of_one_place_another_order_counts_if_the_object_clearly_moves_in_it():
@@ -90,7 +92,7 @@ def test_of_one_place_another_order_counts_if_the_object_clearly_moves_in_it():
     for along, order in (((0.3, -0.1), (0, 1)), ((0.1, 0.1), (1, 0))):
         moved = np.tile(along, (3, 1))
         steps = steps_of(seen, np.tile([3.0, 1.0], (3, 1)), moved, [0, 1, 2])
-        assert _in_one_order(steps, np.arange(3), [(3.0, (1, 0)), (2.0, (0, 1))]) == [(3.0, order)]
+        assert _in_one_order(steps, np.arange(3), [(3.0, (1, 0)), (2.0, (0, 1))], [7, 8]) == [(3.0, order)]
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.2])
@@ -145,10 +147,10 @@ def test_no_tool_has_a_position_and_the_gap_to_the_object_beside_it():
     rng = np.random.default_rng(0)
     tool, puck = rng.uniform(-1, 1, (20, 3)), np.zeros((20, 2))
     steps, onsets = steps_of(tool, puck, np.ones((20, 2)), np.arange(20)), np.arange(20)
-    assert {frozenset(chosen) for _, chosen in _rank_tools(steps, onsets, [0, 1, 2])} == {
+    assert {frozenset(chosen) for _, chosen in _rank_tools(steps, onsets, [0, 1, 2], [7, 8], [])} == {
         frozenset(pair) for pair in ((0, 1), (0, 2), (1, 2))
     }
-    apart = _rank_tools(steps, onsets, [0, 1, 2], gap_pairs=[[0, 2], [1, 7]])
+    apart = _rank_tools(steps, onsets, [0, 1, 2], [7, 8], [[0, 2], [1, 7]])
     assert {frozenset(chosen) for _, chosen in apart} == {frozenset(pair) for pair in ((0, 1), (1, 2))}
 
 
@@ -179,3 +181,28 @@ def test_a_tool_that_often_does_not_move_the_object_is_used_if_it_stays_the_like
     found = infer_structure(episodes, SPEC, nothing_moves)
     assert found.contact is None
     assert f"moved it in 0 of {len(nothing_moves)} episodes" in explain_missing(found)[0]
+
+
+@pytest.mark.parametrize("at", [(0, 2), (2, 0)])
+def test_constant_dimensions_between_the_axes_of_an_object_are_no_part_of_what_is_met(at):
+    """The goal is a place in space, of which one axis never changes, with a rotation by nothing."""
+    goal_of = np.array([0.0, 3.0, 0.0, 1.0, 0.0, 0.0, 0.0])  # 3 is the constant column
+
+    def in_space(positions):
+        goals = np.tile(goal_of, (len(positions), 1))
+        goals[:, at] = positions
+        return goals
+
+    episodes = [
+        replace(
+            each,
+            observation=np.column_stack([each.observation, np.tile([1.0, 0.0], (len(each) + 1, 1))]),
+            achieved_goal=in_space(each.achieved_goal),
+            desired_goal=in_space(each.desired_goal),
+        )
+        for each in play(Pusher(0), 60, repeated_random_actions(1))
+    ]
+    spec = replace(SPEC, observation=ArraySpec((12,), "float64"), goal=ArraySpec((7,), "float64"))
+    found = infer_structure(episodes, spec, compute_reward=lambda achieved, goal, info: -np.ones(len(goal)))
+    assert found.parts.objects == (tuple(range(7)),)
+    assert dict(zip(found.sequence.dimensions[0], found.contact.tool, strict=True)) == dict(zip(at, (0, 1), strict=True))

@@ -145,7 +145,8 @@ def find_sequence(
     """
     size = max(map(len, parts.objects))
     whole = [dimensions for dimensions in parts.objects if len(dimensions) == size]
-    tool = find_tool(Steps.join(steps.of_objects(whole)), controlled, units, may_tie)
+    shown = [copies.complete[k] for k in whole[0]]
+    tool = find_tool(Steps.join(steps.of_objects(whole)), shown, controlled, units, may_tie)
     if tool is None:
         return None
     objects = [tuple(dimensions[k] for k in tool.dimensions) for dimensions in whole]

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from ..records import Array
-from .steps import HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
+from .steps import FEWEST, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 POSITION_SIZES = (3, 2)  # dimensions of a position: in space or in a plane
@@ -88,19 +88,25 @@ class Parts:
 
 
 def find_parts(
-    steps: Steps, random_steps: Steps | None = None, errors_add_up: Callable[[Sequence[int]], bool] = lambda _: False
+    steps: Steps,
+    random_steps: Steps | None = None,
+    errors_add_up: Callable[[Sequence[int]], bool] = lambda _: False,
+    has_choices: bool = False,
 ) -> Parts:
     """Find the parts of the goal in steps.
 
     random_steps: those with random actions. They alone show what rests by itself: a policy may rest at its goal, or move an
         object from the start. None: all steps are random.
     errors_add_up: whether errors in some dimensions add up to one distance, which decides what is a success.
+    has_choices: whether actions are Discrete, and one-hot here. What one of them moves in most steps is a body, though it
+        rests while others are chosen: a robot that drives or turns.
 
     Two dimensions of one kind belong together if the one that moves less often mostly moves with the other: the height of
     a cube changes only while something moves it. Neighbouring dimensions that never moved are divided into parts of the
     usual size. If their number does not fit, they belong to a part beside them. Two or three neighbouring dimensions that
     are objects of their own are axes of one position if their errors add up: an object slides on the ground, and falls.
     With noise, which hides what moves together, so are all objects that have two or three such dimensions together.
+    Dimensions that never move, and need not, may lie between neighbours: the second axis of what moves in a plane.
     """
     random_steps = steps if random_steps is None else random_steps
     least = _least(steps)
@@ -111,22 +117,21 @@ def find_parts(
     # each of them rests in most steps, but in most steps one of them moves
     one_moves = at_random[:, ~is_body].max(1, keepdims=True, initial=0.0)
     is_body |= ~_waits(random_steps, one_moves)
+    if has_choices:
+        is_body |= _follows_choice(random_steps.action, at_random)
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = _moved_by_episode(steps, steps.noise)
     groups = [*_together(np.flatnonzero(is_body), together), *_together(np.flatnonzero(~is_body & moved), together)]
     is_asked = (np.ptp(steps.desired_goal, axis=0) > 0) & steps.is_asked
-    unmoved = _runs(np.flatnonzero(~moved).tolist())
-    for run in unmoved:
-        if is_asked[run].any():
-            groups = _with_unmoved(groups, run, is_body, is_asked=True)
+    for run in _runs(np.flatnonzero(~moved).tolist()):
+        groups += _unmoved_parts(groups, run, is_asked)
     may_join = [group for group in groups if not is_body[group[0]] and (len(group) == 1 or steps.noise is not None)]
-    runs = _runs(sorted(k for group in may_join for k in group))
+    runs = _runs(sorted(k for group in may_join for k in group), between=~moved & ~is_asked)
     positions = [run for run in runs if len(run) in POSITION_SIZES and errors_add_up(run)]
     groups = [group for group in groups if not any(group[0] in run for run in positions)] + positions
-    for run in unmoved:
-        if not is_asked[run].any():  # what never moves and need not move belongs to the part beside it
-            groups = _with_unmoved(groups, run, is_body, is_asked=False)
+    for run in _runs(sorted({*range(steps.goal_size)}.difference(*groups))):  # it belongs to a part beside it
+        groups = _with_unmoved(groups, run, is_body, is_asked)
     rests = [float((at_random[:, group] <= 1).all(1).mean()) for group in groups]
     by_itself = np.zeros(steps.goal_size, bool) if steps.own_motion is None else (steps.own_motion != 0).any(0)
     parts = [
@@ -212,6 +217,13 @@ def _waits(steps: Steps, size: Array) -> Array:
     return np.asarray(((~is_moving[is_later]).mean(0) > MOSTLY) & (np.mean(waits, axis=0) > MOSTLY))
 
 
+def _follows_choice(choices: Array, size: Array) -> Array:
+    """Return whether a choice mostly moves each of m dimensions, (m,). choices: (N, n), one-hot. size: see `_waits`."""
+    n_chosen = choices.sum(0)
+    n_moving = choices.T @ (size > 1)
+    return np.asarray(((n_moving > MOSTLY * n_chosen[:, None]) & (n_chosen >= FEWEST)[:, None]).any(0))
+
+
 def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:
     """Group dimensions: two belong together if one of them mostly moves with the other."""
     motion = is_moving[:, dimensions].astype(np.float64)
@@ -222,23 +234,34 @@ def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:
     return [dimensions[row].tolist() for row in np.unique(linked, axis=0)]
 
 
-def _with_unmoved(groups: list[list[int]], run: list[int], is_body: Array, is_asked: bool) -> list[list[int]]:
-    """Return the groups with neighbouring dimensions that never moved. is_asked: whether their desired goals differ."""
+def _unmoved_parts(groups: list[list[int]], run: list[int], is_asked: Array) -> list[list[int]]:
+    """Return the parts of the usual size of neighbouring dimensions that never moved; none if their number does not fit.
+
+    is_asked: whether the desired goals of each dimension differ. Each part has one of which they do.
+    """
     sizes = [len(group) for group in groups]
     usual = max(sizes, key=sizes.count, default=len(run))
-    if is_asked and len(run) % usual == 0:
-        return [*groups, *(run[at : at + usual] for at in range(0, len(run), usual))]
-    beside = [group for k in (run[0] - 1, run[-1] + 1) for group in groups if k in group and not (is_asked and is_body[k])]
+    for dimensions in (run, [k for k in run if is_asked[k]]):
+        parts = [dimensions[at : at + usual] for at in range(0, len(dimensions), usual)]
+        if len(dimensions) % usual == 0 and all(is_asked[part].any() for part in parts):
+            return parts
+    return []
+
+
+def _with_unmoved(groups: list[list[int]], run: list[int], is_body: Array, is_asked: Array) -> list[list[int]]:
+    """Return the groups with dimensions that never moved in the one beside them. is_asked: see `_unmoved_parts`."""
+    may_wait = bool(is_asked[run].any())
+    beside = [group for k in (run[0] - 1, run[-1] + 1) for group in groups if k in group and not (may_wait and is_body[k])]
     if not beside:
         return [*groups, run]
     return [sorted([*group, *run]) if group is beside[0] else group for group in groups]
 
 
-def _runs(dimensions: Sequence[int]) -> list[list[int]]:
-    """Return runs of neighbouring dimensions."""
+def _runs(dimensions: Sequence[int], between: Array | None = None) -> list[list[int]]:
+    """Return runs of neighbouring dimensions. between: those that may lie between neighbours, (g,) bool; None: none."""
     runs: list[list[int]] = []
     for k in dimensions:
-        if runs and runs[-1][-1] == k - 1:
+        if runs and (k - 1 == runs[-1][-1] or (between is not None and between[runs[-1][-1] + 1 : k].all())):
             runs[-1].append(k)
         else:
             runs.append([k])

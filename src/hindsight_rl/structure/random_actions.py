@@ -13,7 +13,7 @@ import numpy as np
 
 from ..records import Array, ArraySpec, Episode
 from ..records.statistics import FLOAT32_ROUNDING
-from .steps import ALIKE, LITTLE, ROUNDED, Steps, correlations
+from .steps import ALIKE, HARDLY, LITTLE, ROUNDED, Steps, correlations
 
 FAR_STEPS = 40  # steps to a goal at the speed of random actions
 SMALL_FRACTION = 0.125  # fraction of the action range
@@ -74,14 +74,12 @@ class Inertia:
 def measure_inertia(steps: Steps, broken: float = 0.0) -> Inertia:
     """Return how the achieved goal moves in steps with independent random actions. broken: see `Inertia`."""
     displacement, start = steps.next_achieved_goal - steps.achieved_goal, steps.starts_episode
-    distance = np.abs(steps.desired_goal - steps.achieved_goal)[start].mean(0)
+    starts, gap = steps.achieved_goal[start], (steps.desired_goal - steps.achieved_goal)[start]
+    distance, length = np.abs(gap).mean(0), np.linalg.norm(gap, axis=1).mean()
     speed = np.quantile(np.abs(displacement), 0.95, axis=0)
-    needed = np.where(speed > 0, distance / np.where(speed > 0, speed, 1.0), len(steps))
+    still = np.where(distance > HARDLY * length, len(steps), 0)  # as the height of a car need not change
+    needed = np.where(speed > 0, distance / np.where(speed > 0, speed, 1.0), still)
     slowest = int(needed.argmax())
-    starts, length = (
-        steps.achieved_goal[start],
-        np.linalg.norm((steps.desired_goal - steps.achieved_goal)[start], axis=1).mean(),
-    )
     apart = np.linalg.norm(starts[:, None] - starts, axis=2)[np.triu_indices(len(starts), 1)]
     starts_apart = float(apart.mean() / max(length, ROUNDED)) if len(apart) else 0.0
     follows = correlations(displacement, steps.next_achieved_goal.T) * (1 - np.eye(steps.goal_size))

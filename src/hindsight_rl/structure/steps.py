@@ -212,9 +212,13 @@ def regress(inputs: Array, targets: Array, own: Array) -> tuple[Array, Array]:
     """Return the weights of a linear regression: those of inputs and of a constant, (k + 1, m), and that of `own`, (m,).
 
     inputs: (N, k). targets: (N, m). own: (N, m), one more input for each target alone.
+    Inputs of which one is a combination of the others, up to rounding, get no large weights: as a position, and the gap to
+    an object at a constant height.
     """
     design = np.column_stack([inputs, np.ones(len(inputs))])
-    both = np.linalg.lstsq(design, np.column_stack([targets, own]), rcond=None)[0]
+    scale = np.maximum(np.linalg.norm(design, axis=0), TINY)
+    scaled = np.linalg.lstsq(design / scale, np.column_stack([targets, own]), rcond=FLOAT32_ROUNDING)[0]
+    both = scaled / scale[:, None]
     fitted, of_own = np.split(both, 2, axis=1)
     left = own - design @ of_own
     slope = ((targets - design @ fitted) * left).sum(0) / np.maximum(np.square(left).sum(0), TINY)

@@ -33,21 +33,31 @@ class Tool:
     dimensions: tuple[int, ...]
 
 
-def find_tool(steps: Steps, controlled: ControlledColumns, units: Units, may_tie: bool = True) -> Tool | None:
+def find_tool(
+    steps: Steps, shown: Sequence[int], controlled: ControlledColumns, units: Units, may_tie: bool = True
+) -> Tool | None:
     """Return the columns that meet the position of an object; None with too little evidence.
 
     steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
+    shown: the column that shows each dimension of the object.
 
     All dimensions are its position, unless a column of a tool clearly meets some of them, which are neighbours, oftener
     than the best choice of columns meets all of them: then the others are its angle, or another state. That needs more
-    contacts, and a tool whose position is seen.
+    contacts, and a tool whose position is seen. Dimensions that never change are left out then; of more than three
+    dimensions they are at once.
 
     may_tie: whether orders of the same columns may be equally likely, see `_certain`.
     """
     whole = tuple(range(steps.goal_size))
-    may_have_angle = len(find_onsets(steps)) >= FEWEST and not units.gaps
-    runs = [whole, *(_neighbours(steps.goal_size) if may_have_angle else [])]
-    ranked = {at: _rank(steps.of_objects([at])[0], controlled, units) for at in runs}
+    ranges = np.ptp(np.concatenate([steps.achieved_goal, steps.next_achieved_goal, steps.desired_goal]), axis=0)
+    varying = tuple(np.flatnonzero(ranges > 0).tolist())
+    runs = [whole]
+    if len(find_onsets(steps)) >= FEWEST and not units.gaps:
+        runs += [each for each in _runs_of(varying) if each != whole]
+    elif len(whole) > max(POSITION_SIZES) and len(varying) in POSITION_SIZES:
+        runs.append(varying)
+    shown_at = {at: [shown[k] for k in at] for at in runs}
+    ranked = {at: _rank(steps.of_objects([at])[0], shown_at[at], controlled, units) for at in runs}
     likelihood = {at: found[0][0] for at, (found, _) in ranked.items() if found}
     if not likelihood:
         return None
@@ -55,16 +65,19 @@ def find_tool(steps: Steps, controlled: ControlledColumns, units: Units, may_tie
     if likelihood[best] < likelihood.get(whole, -math.inf) + CLEARLY:
         best = whole
     compared = [whole] if best == whole else runs
-    columns = _certain(ranked[best][0], sum(ranked[at][1] for at in compared), steps, may_tie)
+    columns = _certain(ranked[best][0], sum(ranked[at][1] for at in compared), steps, shown_at[best], may_tie)
     return None if columns is None else Tool(columns, best)
 
 
-def _neighbours(size: int) -> list[tuple[int, ...]]:
-    """Return the neighbouring dimensions, of so many, that may be a position."""
-    return [tuple(range(at, at + n)) for n in POSITION_SIZES if n < size for at in range(size - n + 1)]
+def _runs_of(dimensions: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the neighbouring ones of some dimensions that may be a position."""
+    sizes = [n for n in POSITION_SIZES if n <= len(dimensions)]
+    return [tuple(dimensions[at : at + n]) for n in sizes for at in range(len(dimensions) - n + 1)]
 
 
-def _rank(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
+def _rank(
+    steps: Steps, shown: Sequence[int], controlled: ControlledColumns, units: Units
+) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
     """Return choices of a column for each dimension as `_rank_tools` does, none with too little evidence, and their number.
 
     Orders of the same columns count as choices, though only one of them may be left.
@@ -73,12 +86,12 @@ def _rank(steps: Steps, controlled: ControlledColumns, units: Units) -> tuple[li
     is_position = steps.goal_size <= max(POSITION_SIZES)  # objects that only moved together so far have more dimensions
     if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return [], 0
-    columns = [column for column in controlled.columns if units.knows(column)]
-    ranked = _rank_tools(steps, onsets, find_positions(steps, columns), _gap_pairs(steps, columns))
+    columns = [column for column in controlled.columns if units.knows(column) and column not in shown]
+    ranked = _rank_tools(steps, onsets, find_positions(steps, columns), shown, _gap_pairs(steps, columns))
     n_choices, place = len(ranked), steps.achieved_goal[onsets]
     # beside one place the tool may seem nearer if its columns are in a wrong order
     if np.linalg.norm(place.std(0)) < LITTLE * steps.goal_std:
-        ranked = _in_one_order(steps, onsets, ranked)
+        ranked = _in_one_order(steps, onsets, ranked, shown)
     return ranked, n_choices
 
 
@@ -174,11 +187,15 @@ def _find_gaps(steps: Steps, columns: Sequence[int]) -> list[int]:
 
 
 def _rank_tools(
-    steps: Steps, onsets: Array, positions: Sequence[int], gap_pairs: Sequence[Sequence[int]] = ()
+    steps: Steps,
+    onsets: Array,
+    positions: Sequence[int],
+    shown: Sequence[int],
+    gap_pairs: Sequence[Sequence[int]],
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return choices of a column for each dimension of the goal, and the logarithm of their likelihood, the highest first.
 
-    gap_pairs: of two columns one is a gap, so no tool has both.
+    positions: ascending. gap_pairs: of two columns one is a gap, so no tool has both.
 
     While the object rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these
     steps. If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most
@@ -192,7 +209,7 @@ def _rank_tools(
     at_rest = np.flatnonzero(is_at_rest(steps))
     ranked, apart = [], [{positions.index(c) for c in pair if c in positions} for pair in gap_pairs]
     nearest = [chosen for chosen in product(*near[:, :CANDIDATES].tolist()) if len({*chosen}) == len(chosen)]
-    for chosen in sorted({*nearest, *(tuple(sorted(chosen)) for chosen in nearest)}):  # see `_certain`
+    for chosen in sorted({*nearest, *(_ordered_as(shown, chosen) for chosen in nearest)}):  # see `_certain`
         if not any(len(pair) > 1 and pair <= set(chosen) for pair in apart):
             square = gap[:, chosen, range(len(chosen))].sum(1)
             n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
@@ -202,12 +219,12 @@ def _rank_tools(
 
 
 def _in_one_order(
-    steps: Steps, onsets: Array, ranked: Sequence[tuple[float, tuple[int, ...]]]
+    steps: Steps, onsets: Array, ranked: Sequence[tuple[float, tuple[int, ...]]], shown: Sequence[int]
 ) -> list[tuple[float, tuple[int, ...]]]:
     """Return the choices in one order of the same columns, with the likelihood of the likeliest.
 
-    That is their ascending order, unless objects clearly move away from where the tool was more directly in another: by two
-    standard errors of the cosine.
+    That is the order of the columns that show the object, unless objects clearly move away from where the tool was more
+    directly in another: by two standard errors of the cosine.
     """
     moved, before, after = steps.displacement[onsets], steps.observation[onsets], steps.next_achieved_goal[onsets]
     orders = dict[frozenset[int], list[tuple[float, tuple[int, ...]]]]()
@@ -222,21 +239,21 @@ def _in_one_order(
     chosen = []
     for choices in orders.values():
         most, tool = max(choices)
-        best, ascending = max((each for _, each in choices), key=lambda each: cosines(each).mean()), tuple(sorted(tool))
-        gain = cosines(best) - cosines(ascending)
+        best, usual = max((each for _, each in choices), key=lambda each: cosines(each).mean()), _ordered_as(shown, tool)
+        gain = cosines(best) - cosines(usual)
         is_clear = gain.mean() > 2 * gain.std() / math.sqrt(len(gain))
-        chosen.append((most, best if is_clear else ascending))
+        chosen.append((most, best if is_clear else usual))
     return sorted(chosen, reverse=True)
 
 
 def _certain(
-    ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, steps: Steps, may_tie: bool = True
+    ranked: Sequence[tuple[float, tuple[int, ...]]], n_choices: int, steps: Steps, shown: Sequence[int], may_tie: bool
 ) -> tuple[int, ...] | None:
     """Return the likeliest choice if it is 1 / ERROR_RATE times as likely as any other, and as chance for each choice.
 
     n_choices: that were compared. Choices of columns that are alike are no others: a hand and its fingers. Where an object
-    lies about as far along two axes, these may seem to be exchanged: then the ascending order of the columns counts, if
-    there may be a tie.
+    lies about as far along two axes, these may seem to be exchanged: then the order of the columns that show the object
+    counts, if there may be a tie.
     """
     if not ranked:
         return None
@@ -246,10 +263,16 @@ def _certain(
     if most < next_best + CLEARLY:
         return None
     as_likely = [tool, *(choice for likelihood, choice in others if most < likelihood + CLEARLY)]
-    ascending = tuple(sorted(tool))
+    usual = _ordered_as(shown, tool)
     if len(as_likely) == 1:
         return tool
-    return ascending if may_tie and ascending in as_likely else None
+    return usual if may_tie and usual in as_likely else None
+
+
+def _ordered_as(shown: Sequence[int], tool: Sequence[int]) -> tuple[int, ...]:
+    """Return the columns of a tool in the order in which others show the object: axes mostly come in one order."""
+    ascending, rank = sorted(tool), np.argsort(np.argsort(shown)).tolist()
+    return tuple(ascending[k] for k in rank)
 
 
 def are_alike(steps: Steps, one: Sequence[int], other: Sequence[int]) -> bool:
