@@ -157,6 +157,8 @@ class Units:
 
     gaps: to a tool that no column shows. Its positions are columns of steps after those of the observation.
     by_contact: the columns of a tool whose units follow from its contacts.
+    origin: where columns that show the goal are 0, if their factor is the same for all its dimensions, but this is not;
+        empty otherwise. (goal size,).
     """
 
     factor: Array
@@ -164,6 +166,7 @@ class Units:
     is_known: Array
     gaps: tuple[Gap, ...] = ()
     by_contact: tuple[int, ...] = ()
+    origin: tuple[float, ...] = ()
 
     @classmethod
     def same(cls, size: int) -> Units:
@@ -180,6 +183,20 @@ class Units:
         at, (factors, offsets, is_known) = list(columns), (x.copy() for x in (self.factor, self.offset, self.is_known))
         factors[at], offsets[at], is_known[at] = factor * factors[at], factor * offsets[at] + offset, True
         return Units(factors, offsets, is_known, self.gaps, tuple(sorted(columns)))
+
+    def from_origin(self, found: Iterable[tuple[int, int, float]]) -> Units:
+        """Return the units of a tool and of what it meets, if these are relative to an origin; no others are known then.
+
+        found: columns of the tool and of the object along each axis, and its origin. Without an origin nothing changes.
+        """
+        triples = list(found)
+        if not any(origin for _, _, origin in triples):
+            return self
+        shift = {column: origin for *columns, origin in triples for column in columns if column < self.n_columns}
+        offset, is_known = self.offset.copy(), np.zeros_like(self.is_known)
+        offset[list(shift)] += list(shift.values())
+        is_known[list(shift)] = True
+        return replace(self, offset=offset, is_known=is_known)
 
     def apply(self, steps: Steps) -> Steps:
         """Return steps with the observation in the units of the goal."""
@@ -256,8 +273,9 @@ def find_units(steps: Steps) -> Units:
     that are exact linear functions of other dimensions. If all are such functions, the units are known of these, and of
     pairs of columns whose weighted sum is exactly a dimension of the goal: the position of a tool, and the gap between tool
     and object. If these functions are the same for all dimensions, as where positions are divided by the size of a room,
-    other columns whose values may be positions of the goal then are taken to have the same units. Dimensions in which all
-    achieved and desired goals are the same do not matter.
+    other columns whose values may be positions of the goal then are taken to have the same units. If only their factors
+    are, the columns may show positions from another origin, see `goal_frame`. Dimensions in which all achieved and desired
+    goals are the same do not matter.
     """
     same, copies = Units.same(steps.n_columns), find_goal_copies(steps, 0.0).columns
     if None not in copies:
@@ -266,7 +284,7 @@ def find_units(steps: Steps) -> Units:
     seen = np.concatenate([steps.observation, steps.next_observation])
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0)
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
-    scales: list[tuple[float, float]] = []
+    shown, scales = list[int](), list[tuple[float, float]]()
     differ = np.ptp(np.concatenate([achieved, steps.desired_goal]), axis=0) > 0
     for k in np.flatnonzero(differ).tolist():  # the others have no units of their own
         values, copy = achieved[:, k], copies[k]
@@ -275,6 +293,7 @@ def find_units(steps: Steps) -> Units:
             return same
         column, factor, offset = next(iter(linear.values())) if copy is None else (copy, 1.0, 0.0)
         units.set(column, factor, offset)
+        shown.append(column)
         scales.append((factor, offset))
         for pair, weights in _linear_pairs(values, seen, np.setdiff1d(live, list(linear))):
             _set_pair(units, steps, k, pair, weights)
@@ -283,11 +302,17 @@ def find_units(steps: Steps) -> Units:
         return units
     factors, offsets = np.reshape(scales, (-1, 2)).T
     rounding = FLOAT32_ROUNDING * np.abs(achieved).max()
-    if len(scales) > 1 and np.allclose(factors, factors[0], atol=0) and np.allclose(offsets, offsets[0], atol=rounding):
-        in_units = factors[0] * seen[:, live] + offsets[0]
-        may_be_positions = (in_units.min(0) <= achieved.max()) & (in_units.max(0) >= achieved.min())
-        for column in live[may_be_positions].tolist():
-            units.set(column, *scales[0])
+    if len(scales) < 2 or not np.allclose(factors, factors[0], atol=0):
+        return units
+    units.factor[shown] = factors[0]  # the others differ from it by rounding alone
+    if not np.allclose(offsets, offsets[0], atol=rounding):
+        origin = np.zeros(steps.goal_size)
+        origin[differ] = offsets
+        return replace(units, origin=tuple(origin.tolist()))
+    in_units = factors[0] * seen[:, live] + offsets[0]
+    may_be_positions = (in_units.min(0) <= achieved.max()) & (in_units.max(0) >= achieved.min())
+    for column in live[may_be_positions].tolist():
+        units.set(column, *scales[0])
     return units
 
 

@@ -25,6 +25,7 @@ from .contact import MIN_ONSETS, Contact, find_onsets, gap_columns
 from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
 from .gaps import find_gaps
+from .goal_frame import GoalFrame, find_frame
 from .handles import find_handles, single_dimensions
 from .mirrors import Mirrors
 from .model import COLUMN_MARGIN, ColumnTest, NeededColumns
@@ -66,7 +67,23 @@ class _Decided:
     known: Sequence[Symmetry]
     hidden: Sequence[int] | None
     may_show: bool
+    moves_by_itself: bool
     has_choices: bool
+
+
+@dataclass(frozen=True)
+class _Played:
+    """Episodes of three kinds, with Discrete actions one-hot, and the reward; see `infer_structure`."""
+
+    episodes: Sequence[Episode]
+    probing: Sequence[Episode]
+    later: Sequence[Episode]
+    compute_reward: RewardOf | None
+
+    def seen_in(self, frame: GoalFrame, dtype: str) -> _Played:
+        """Return the same with goals as a frame shows them. dtype: of the goals."""
+        episodes, probing, later = map(frame.of_episodes, (self.episodes, self.probing, self.later))
+        return _Played(episodes, probing, later, frame.of_reward(self.compute_reward, dtype))
 
 
 @dataclass(frozen=True)
@@ -113,13 +130,26 @@ def infer_structure(
     """
     _check(episodes, spec)
     episodes, probing, later = (_with_vectors(each, spec.action) for each in (episodes, probing, later))
-    stack, view, parts = _find_parts(episodes, later, compute_reward, moves_by_itself)
+    played = _Played(episodes, probing, later, compute_reward)
+    symmetries = [Symmetry.parse(text, spec) for text in known]
+    decided = _Decided(shown, symmetries, hidden, may_show, moves_by_itself, bool(spec.action.n_values))
+    stack, view, parts = _find_parts(played, decided)
+    frame = find_frame(parts, view.units)
+    if frame.is_usual:
+        return _infer(played, spec, decided, stack, view, parts)
+    seen = played.seen_in(frame, spec.goal.dtype)
+    decided = replace(decided, known=list(map(frame.of_symmetry, symmetries)))
+    return frame.restore(_infer(seen, spec, decided, *_find_parts(seen, decided)), spec)
+
+
+def _infer(played: _Played, spec: GoalSpec, decided: _Decided, stack: _Stack, view: _View, parts: Parts) -> Structure:
+    """Infer the structure, once its parts are found."""
+    episodes, later, compute_reward = played.episodes, played.later, played.compute_reward
     copies, constant = find_goal_copies(view.steps), find_constant_columns(view.steps)
     as_seen = stack.touched([*episodes, *later]), stack.touched(episodes)
-    everything = stack.touched([*episodes, *later, *probing])
+    everything = stack.touched([*episodes, *later, *played.probing])
     view, sequence, guesses = _look_for_contact(view, as_seen, everything, parts, copies)
     units, steps = view.units, view.steps
-    decided = _Decided(shown, [Symmetry.parse(text, spec) for text in known], hidden, may_show, bool(spec.action.n_values))
     found = Structure(
         units=units,
         parts=parts,
@@ -139,25 +169,25 @@ def infer_structure(
     )
     if not (parts.has_object or decided.has_choices or found.has_walls) and copies.is_complete:
         return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known))
-    if sequence is None or not probing:
+    if sequence is None or not played.probing:
         return _with_handles(found, steps, episodes, compute_reward)
-    return _with_probing(found, sequence, [*episodes, *later], probing, stack, compute_reward, decided)
+    return _with_probing(found, sequence, played, stack, decided)
 
 
-def _find_parts(
-    episodes: Sequence[Episode], later: Sequence[Episode], compute_reward: RewardOf | None, moves_by_itself: bool
-) -> tuple[_Stack, _View, Parts]:
+def _find_parts(played: _Played, decided: _Decided) -> tuple[_Stack, _View, Parts]:
     """Return what makes steps of episodes, these in the units of the goal, and its parts.
 
     What moves, although actions move no column of it, is an object if it rests as objects do once its own motion is
     subtracted.
     """
+    episodes, later = played.episodes, played.later
+    add_up = partial(errors_add_up, played.compute_reward, episodes)
+    find = partial(find_parts, errors_add_up=add_up, has_choices=decided.has_choices)
     stack = _Stack(measure_noise(Steps.from_episodes(episodes)))
-    find = partial(find_parts, errors_add_up=partial(errors_add_up, compute_reward, episodes))
     as_seen = stack.steps([*episodes, *later]), stack.steps(episodes)
     view = _View.of(find_units(as_seen[0]), as_seen)
     parts = find(view.steps, view.random_steps)
-    if not (moves_by_itself and parts.body):
+    if not (decided.moves_by_itself and parts.body):
         return stack, view, parts
     own = find_own_motion(as_seen[1], parts, find_goal_copies(view.steps), view.controlled)
     if own is None:
@@ -205,13 +235,12 @@ def _look_for_contact(
 def _with_probing(
     found: Structure,
     sequence: ObjectSequence,
-    episodes: Sequence[Episode],
-    probing: Sequence[Episode],
+    played: _Played,
     stack: _Stack,
-    compute_reward: RewardOf | None,
     decided: _Decided,
 ) -> Structure:
     """Return the structure with what episodes that seek contact show besides."""
+    episodes, probing, compute_reward = [*played.episodes, *played.later], played.probing, played.compute_reward
     steps, objects = stack.touched(probing), sequence.dimensions
     everything = found.units.apply(stack.touched([*episodes, *probing]))
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
