@@ -64,4 +64,10 @@ def test_a_tool_that_is_moved_by_choices_is_found_and_steered_to_the_object():
 )
 def test_choices_change_as_what_they_move(effect, factor, expected):
     effect = np.array(effect, float)
-    assert match_choices(effect, effect * factor).tolist() == expected
+    assert match_choices(effect, effect * factor, np.zeros((len(effect), 1))).tolist() == expected
+
+
+def test_choices_that_move_the_tool_alike_differ_in_what_else_they_do():
+    """To the left or to the right, with a hand that opens or closes."""
+    effect, hand = np.array([[-1.0], [-1.0], [1.0], [1.0]]), np.array([[1.0], [-1.0], [-1.0], [1.0]])
+    assert match_choices(effect, -effect, hand).tolist() == [3, 2, 1, 0]

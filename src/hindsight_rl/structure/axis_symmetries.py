@@ -150,7 +150,8 @@ class AxisSymmetries:
         action, axes = AffineMap.identity(len(self._effect)), goal.source[: self._n_axes] % self._n_axes
         transformed = goal.factor[: self._n_axes] * self._effect[:, axes]
         if self._has_choices:
-            return replace(action, source=match_choices(self._effect, transformed))
+            others = effect_beside_tool(self._controlled.effect, self._effect)
+            return replace(action, source=match_choices(self._effect, transformed, others))
         for pair in pair_columns(self._effect, transformed):
             _swap(action, *pair)
         return action
@@ -290,6 +291,17 @@ def effect_on_tool(steps: Steps, contact: Contact, controlled: ControlledColumns
     return np.where(turns[:, None], 0.0, effect / np.maximum(mean.max(), TINY)), drives
 
 
+def effect_beside_tool(effect: Array, on_tool: Array) -> Array:
+    """Return what each choice does besides moving the tool, as closing a hand: (choices, columns), relative to the largest.
+
+    effect: on columns that actions move, (choices, columns). on_tool: (choices, axes); what it explains is left out.
+    """
+    relative = effect - effect.mean(0)
+    relative = relative / np.maximum(np.abs(relative).max(0), TINY)
+    on_tool = on_tool - on_tool.mean(0)
+    return np.asarray(relative - on_tool @ np.linalg.lstsq(on_tool, relative, rcond=None)[0])
+
+
 def follow_early(observation: AffineMap, late_of: Mapping[int, int]) -> None:
     """Let columns change as those do that they show one step later. late_of: the later column of each."""
     for early, late in late_of.items():
@@ -362,14 +374,16 @@ def pair_columns(profiles: Array, transformed: Array, may_exchange: Array | bool
     return [*pairs, *((i, i, float(sign[i, i]), float(sign[i, i])) for i in sorted(free))]
 
 
-def match_choices(effect: Array, transformed: Array) -> Array:
+def match_choices(effect: Array, transformed: Array, others: Array) -> Array:
     """Return for each choice the one of which the transformed effect is its own, (choices,).
 
     A choice stays if its own effect hardly changes, and all stay if two choices would share one.
-    effect, transformed: (choices, axes), relative to the largest.
+    effect, transformed: on the tool, (choices, axes), relative to the largest. others: what choices do besides, (choices,
+    columns), which does not change.
     """
     unlike = np.square(effect[:, None] - transformed).sum(-1)
-    source = np.where(np.diag(unlike) <= LITTLE**2, np.arange(len(effect)), unlike.argmin(1))
+    source = (unlike + np.square(others[:, None] - others).sum(-1)).argmin(1)
+    source = np.where(np.diag(unlike) <= LITTLE**2, np.arange(len(effect)), source)
     return source if len(np.unique(source)) == len(source) else np.arange(len(source))
 
 
