@@ -9,7 +9,9 @@ from pusher import COLUMNS, SPEC, Pusher, options_of, play
 from hindsight_rl.records import ArraySpec
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import infer_structure, plan_probing
-from hindsight_rl.structure.axis_symmetries import match_choices
+from hindsight_rl.structure.choices import exchange_alike, match_choices
+from hindsight_rl.structure.model import Difference
+from hindsight_rl.task_structure.symmetries import Symmetry
 
 ROWS = np.array([[1, 0], [-1, 0], [0, 1], [0, -1], [0, 0]])
 FIRST = 3  # the number of the first action
@@ -71,3 +73,21 @@ def test_choices_that_move_the_tool_alike_differ_in_what_else_they_do():
     """To the left or to the right, with a hand that opens or closes."""
     effect, hand = np.array([[-1.0], [-1.0], [1.0], [1.0]]), np.array([[1.0], [-1.0], [-1.0], [1.0]])
     assert match_choices(effect, -effect, hand).tolist() == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(("better", "expected"), [((1, 0, 2), [1, 0, 2]), ((0, 1, 2), [0, 1, 2])])
+def test_choices_that_move_the_tool_alike_are_exchanged_if_steps_are_predicted_better_then(better, expected):
+    """The first two choices turn a robot, and the third one drives it, so it is exchanged with none."""
+    effect = np.array([[0.0], [0.0], [1.0]])
+
+    def error(symmetry):
+        return float((symmetry.action.source != better).sum())
+
+    def growth(one, other):
+        return Difference(error(other) - error(one), 0.1)
+
+    identity = Symmetry.identity(1, 1, 3)
+    found = exchange_alike(
+        identity, effect, lambda action: replace(identity, action=action), growth, lambda symmetry: error(symmetry) == 0
+    )
+    assert found.action.source.tolist() == expected

@@ -123,3 +123,22 @@ def test_columns_that_show_what_others_showed_one_step_before():
     in_other_order = steps_of(lambda puck, tool, rng: (np.append(9.0, tool[:-1]), tool, puck))
     assert find_delayed_columns(in_other_order) == {0: 1}
     assert find_delayed_columns(steps_of(lambda puck, tool, rng: (tool, tool, puck))) == {}
+
+
+@pytest.mark.parametrize(("height", "is_known"), [(0.4, True), (None, False)])
+def test_the_height_of_what_lies_on_a_table_has_the_units_of_the_axes_before_it(height, is_known):
+    """Columns: a tool and an object in decimetres from (0.1, 0.2, 0.3); the height of the object, or a number at random."""
+    rng = np.random.default_rng(0)
+    puck, tool = (np.column_stack([rng.uniform(-1, 1, (41, 2)), np.full(41, 0.4)]) for _ in range(2))
+    seen = np.hstack([(each - [0.1, 0.2, 0.3]) * 10 for each in (tool, puck)])
+    seen[:, 5] = rng.uniform(size=41) if height is None else seen[:, 5]
+    goals = rng.uniform(-1, 1, (40, 3))
+    units = find_units(
+        Steps(seen[:-1], np.zeros((40, 1)), seen[1:], puck[:-1], puck[1:], goals, np.repeat(np.arange(4), 10))
+    )
+    if is_known:
+        assert units.origin == pytest.approx((0.1, 0.2, 0.3))
+        assert np.flatnonzero(units.is_known).tolist() == [3, 4, 5]
+        assert units.factor[3:] == pytest.approx([0.1] * 3)
+    else:
+        assert units.of((3, 4)).factor == (1.0, 1.0)  # as nothing is known, no column has other units

@@ -88,3 +88,23 @@ def test_positions_from_another_origin_along_each_axis_are_found_as_positions(fa
     assert subgoal.achieved.of(from_origin(seen).observation) == pytest.approx(tool.of(seen.observation), abs=1e-5)
     group = SymmetryGroup(options["symmetries"], pusher.SPEC)
     assert group.differing_columns(subgoal) is None
+
+
+def test_positions_from_another_origin_with_a_rotation_that_never_changes():
+    """The goal has dimensions that the tool does not meet."""
+    spec = replace(pusher.SPEC, observation=ArraySpec((14,), "float64"), goal=ArraySpec((6,), "float64"))
+    rotation = np.array([1.0, 0.0, 0.0, 0.0])
+
+    def as_pose(episode: Episode) -> Episode:
+        rows = np.tile(rotation, (len(episode) + 1, 1))
+        seen = np.hstack([episode.observation, rows])
+        seen[:, :4] -= [0.4, -0.1, 0.4, -0.1]
+        goals = (np.hstack([each, rows]) for each in (episode.achieved_goal, episode.desired_goal))
+        achieved, desired = goals
+        return replace(episode, observation=seen, achieved_goal=achieved, desired_goal=desired)
+
+    episodes = [as_pose(each) for each in play(Pusher(0), 60, repeated_random_actions(1))]
+    found = infer_structure(episodes, spec)
+    assert found.contact.tool == pusher.COLUMNS["tool"]
+    assert found.sequence.dimensions == ((0, 1),)
+    assert found.units.offset[:4] == pytest.approx([0.4, -0.1, 0.4, -0.1], abs=1e-6)

@@ -382,6 +382,14 @@ def test_symmetries_that_keep_the_given_subgoals_stay():
     assert dropped["symmetries"].value == (MIRROR_Y,)
 
 
+def test_symmetries_that_were_found_later_than_the_subgoals_and_do_not_keep_them_are_dropped():
+    """As where a tool's units, which contacts show, are measured again."""
+    found = chosen(symmetries=(MIRROR_X, MIRROR_Y), subgoals=(REACH_POINT,))
+    usable, dropped = without_contradictions(found, {}, POINT_SPEC)
+    assert usable == chosen(symmetries=(MIRROR_X,), subgoals=(REACH_POINT,))
+    assert dropped["symmetries"].value == (MIRROR_Y,)
+
+
 def test_a_chain_of_given_subgoals_keeps_all_symmetries():
     chain = f"{REACH_POINT} dimensions=0,1 placed=0.1"
     found = chosen(symmetries=(MIRROR_X, MIRROR_Y))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from ..records import Array
 from ..task_structure.affine import AffineMap
 from ..task_structure.symmetries import Symmetry
+from .choices import effect_beside_tool, exchange_alike, match_choices
 from .columns import Units, find_delayed_columns
 from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
@@ -46,8 +47,7 @@ class AxisSymmetries:
         has_choices: bool = False,
     ) -> None:
         self._steps, self._visible, self._contact, self._known = steps, list(visible), contact, known
-        self._has_choices = has_choices
-        self._controlled, self._units, self._n_axes = controlled, units, len(contact.axes)
+        self._controlled, self._units, self._n_axes, self._has_choices = controlled, units, len(contact.axes), has_choices
         self._start = steps.observation[steps.starts_episode].mean(0)
         # where the tool starts; rounded, so that the symmetries form a finite group
         start = clear_mean(steps.observation[steps.starts_episode][:, list(contact.tool)])
@@ -161,6 +161,10 @@ class AxisSymmetries:
 
         Two actions without an axis are exchanged if steps are predicted better then, as those of a left and a right wheel.
         """
+        if self._has_choices:
+            first = self._with_actions(goal, self._actions(goal))
+            change = partial(self._with_actions, goal)
+            return Candidate(name, exchange_alike(first, self._effect, change, self._growth, self._is_close), axes, objects)
         hand = self._actions_of_hand
         found = [self._with_signs(goal, self._actions(goal))]
         if len(hand) == 2:
@@ -179,7 +183,7 @@ class AxisSymmetries:
         best change comes first: while it is wrong, it hides what others do. If both signs make a symmetry for certain, the
         sign of an action that drives the tool stays: a round robot may as well drive backward.
         """
-        best, hand = self._with_actions(goal, action), [] if self._has_choices else self._actions_of_hand
+        best, hand = self._with_actions(goal, action), self._actions_of_hand
         while True:
             others = {k: self._with_other_sign(goal, best, k) for k in hand}
             growths = {k: self._growth(best, other) for k, other in others.items()}
@@ -189,7 +193,7 @@ class AxisSymmetries:
             best = others[first]
         undecided = [k for k in hand if not growths[k].is_above(0.0, 1)]
         for k in [k for k in undecided if self._drives[k]]:
-            if all(self._test.verdict(Candidate("", each)).is_close for each in (best, others[k])):
+            if all(map(self._is_close, (best, others[k]))):
                 undecided.remove(k)
                 best = max(best, others[k], key=lambda each: float(each.action.factor[k]))
         return best, undecided
@@ -197,6 +201,9 @@ class AxisSymmetries:
     def _with_other_sign(self, goal: AffineMap, symmetry: Symmetry, action: int) -> Symmetry:
         sign = np.where(np.arange(len(symmetry.action.factor)) == action, -1.0, 1.0)
         return self._with_actions(goal, replace(symmetry.action, factor=sign * symmetry.action.factor))
+
+    def _is_close(self, symmetry: Symmetry) -> bool:
+        return self._test.verdict(Candidate("", symmetry)).is_close
 
     def _growth(self, one: Symmetry, other: Symmetry) -> Difference:
         """Return how much larger the squared error of each episode is with another symmetry."""
@@ -291,17 +298,6 @@ def effect_on_tool(steps: Steps, contact: Contact, controlled: ControlledColumns
     return np.where(turns[:, None], 0.0, effect / np.maximum(mean.max(), TINY)), drives
 
 
-def effect_beside_tool(effect: Array, on_tool: Array) -> Array:
-    """Return what each choice does besides moving the tool, as closing a hand: (choices, columns), relative to the largest.
-
-    effect: on columns that actions move, (choices, columns). on_tool: (choices, axes); what it explains is left out.
-    """
-    relative = effect - effect.mean(0)
-    relative = relative / np.maximum(np.abs(relative).max(0), TINY)
-    on_tool = on_tool - on_tool.mean(0)
-    return np.asarray(relative - on_tool @ np.linalg.lstsq(on_tool, relative, rcond=None)[0])
-
-
 def follow_early(observation: AffineMap, late_of: Mapping[int, int]) -> None:
     """Let columns change as those do that they show one step later. late_of: the later column of each."""
     for early, late in late_of.items():
@@ -372,19 +368,6 @@ def pair_columns(profiles: Array, transformed: Array, may_exchange: Array | bool
             free -= {i, j}
             pairs.append((i, j, float(sign[i, j]), float(sign[j, i])))
     return [*pairs, *((i, i, float(sign[i, i]), float(sign[i, i])) for i in sorted(free))]
-
-
-def match_choices(effect: Array, transformed: Array, others: Array) -> Array:
-    """Return for each choice the one of which the transformed effect is its own, (choices,).
-
-    A choice stays if its own effect hardly changes, and all stay if two choices would share one.
-    effect, transformed: on the tool, (choices, axes), relative to the largest. others: what choices do besides, (choices,
-    columns), which does not change.
-    """
-    unlike = np.square(effect[:, None] - transformed).sum(-1)
-    source = (unlike + np.square(others[:, None] - others).sum(-1)).argmin(1)
-    source = np.where(np.diag(unlike) <= LITTLE**2, np.arange(len(effect)), source)
-    return source if len(np.unique(source)) == len(source) else np.arange(len(source))
 
 
 def _swap(transform: AffineMap, i: int, j: int, factor: float, back: float) -> None:

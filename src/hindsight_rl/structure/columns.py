@@ -280,7 +280,7 @@ def find_units(steps: Steps) -> Units:
     same, copies = Units.same(steps.n_columns), find_goal_copies(steps, 0.0).columns
     if None not in copies:
         return same
-    units = replace(same, is_known=np.zeros(steps.n_columns, bool))
+    units = replace(Units.same(steps.n_columns), is_known=np.zeros(steps.n_columns, bool))
     seen = np.concatenate([steps.observation, steps.next_observation])
     live = np.flatnonzero(np.ptp(seen, axis=0) > 0)
     achieved = np.concatenate([steps.achieved_goal, steps.next_achieved_goal])
@@ -288,14 +288,17 @@ def find_units(steps: Steps) -> Units:
     differ = np.ptp(np.concatenate([achieved, steps.desired_goal]), axis=0) > 0
     for k in np.flatnonzero(differ).tolist():  # the others have no units of their own
         values, copy = achieved[:, k], copies[k]
-        linear = {} if len(np.unique(values)) < FEWEST else _linear_columns(values, seen, live)
+        is_varied = len(np.unique(values)) >= FEWEST
+        linear = _linear_columns(values, seen, live) if is_varied else {}
         if copy is None and not linear:
-            return same
+            if is_varied or (found := _beside(k, values, seen, shown, scales)) is None:
+                return same
+            linear = {found[0]: found}
         column, factor, offset = next(iter(linear.values())) if copy is None else (copy, 1.0, 0.0)
         units.set(column, factor, offset)
         shown.append(column)
         scales.append((factor, offset))
-        for pair, weights in _linear_pairs(values, seen, np.setdiff1d(live, list(linear))):
+        for pair, weights in _linear_pairs(values, seen, np.setdiff1d(live, list(linear))) if is_varied else ():
             _set_pair(units, steps, k, pair, weights)
     if sum(copy is not None for copy in copies) > 1:  # they equal a position, and others are shown in other units
         units.is_known[live] = True
@@ -314,6 +317,27 @@ def find_units(steps: Steps) -> Units:
     for column in live[may_be_positions].tolist():
         units.set(column, *scales[0])
     return units
+
+
+def _beside(
+    k: int, values: Array, seen: Array, shown: Sequence[int], scales: Sequence[tuple[float, float]]
+) -> tuple[int, float, float] | None:
+    """Return the column after those that show the dimensions before k, with its factor and offset; None if it is not that.
+
+    All objects may lie on one table, so that no regression shows the units of their height. If the columns of the
+    dimensions before it are neighbours, and have one factor, the next one has it, too. values: of the dimension, (N,).
+    """
+    factors = [factor for factor, _ in scales]
+    if not k or len(shown) < k or np.ptp(np.array(shown) - np.arange(k)) or not np.allclose(factors, factors[0], atol=0):
+        return None
+    column = shown[-1] + 1
+    if column >= seen.shape[1]:
+        return None
+    positions = factors[0] * seen[:, column]
+    offset = float(np.mean(values - positions))
+    precision = FLOAT32_ROUNDING * float(np.abs(values).max() + np.abs(positions).max())
+    is_shown = np.abs(values - positions - offset).max() <= precision
+    return (column, factors[0], offset * (abs(offset) > precision)) if is_shown else None
 
 
 def _linear_columns(values: Array, seen: Array, live: Array) -> dict[int, tuple[int, float, float]]:

@@ -73,7 +73,8 @@ class GoalFrame:
 
         parts = [replace(each, dimensions=tuple(sorted(of(each.dimensions)))) for each in found.parts.parts]
         if sequence is not None:
-            units = units.from_origin(zip(sequence.joint.tool, sequence.joint.object_columns, self.origin, strict=True))
+            met, origin = sequence.joint, [self.origin[k] for k in sequence.joint_dimensions]
+            units = units.from_origin(zip(met.tool, met.object_columns, origin, strict=True))
             others = tuple((self.order[k], column) for k, column in sequence.others)
             sequence = replace(sequence, dimensions=tuple(map(of, sequence.dimensions)), others=others)
         if workspace is not None:

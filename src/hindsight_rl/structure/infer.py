@@ -290,7 +290,7 @@ def _with_handles(
 def _find_workspace(everything: Steps, probing: Sequence[Episode], parts: Parts, sequence: ObjectSequence) -> Workspace:
     """Return where nothing can move the objects any more."""
     whole = Steps.from_episodes(whole_episodes(probing), everything.noise)
-    if sequence.is_plain and not sequence.joint.leads_to_goals:
+    if sequence.is_plain and not (sequence.has_poses or sequence.joint.leads_to_goals):
         reach = find_reach(everything, whole, sequence.joint)
         if reach.is_left:
             return reach

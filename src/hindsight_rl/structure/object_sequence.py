@@ -52,6 +52,11 @@ class ObjectSequence:
         return len(self.contacts) == 1 and not self.others
 
     @property
+    def joint_dimensions(self) -> Dimensions:
+        """The dimensions of the goal that the tool meets, or that are placed last, ascending."""
+        return tuple(sorted({*(k for each in self.dimensions for k in each), *(k for k, _ in self.others)}))
+
+    @property
     def joint(self) -> Contact:
         """Return the contacts as one, in the order of the goal: its `tool` has the tool's columns again for each object.
 
@@ -62,7 +67,7 @@ class ObjectSequence:
             columns |= dict(zip(dimensions, zip(each.tool, each.object_columns, strict=True), strict=True))
         for position, (dimension, column) in enumerate(self.others):
             columns[dimension] = (self.contacts[0].tool[position % n_axes], column)
-        tool, object_columns = zip(*(columns[k] for k in sorted(columns)), strict=True)
+        tool, object_columns = zip(*(columns[k] for k in self.joint_dimensions), strict=True)
         low, middle, high = np.max([each.distances for each in self.contacts], axis=0).tolist()
         return Contact(
             tool,

@@ -264,8 +264,8 @@ def without_contradictions(
     usable, dropped = dict(chosen), Choices()
     for names, why in _contradictions(chosen, above):
         dropped |= {name: usable.pop(name)._replace(reason=why) for name in names if name in usable}
-    if spec is not None and "subgoals" in above and "symmetries" in usable:
-        _keep_subgoals(above["subgoals"], usable, dropped, spec)
+    if spec is not None and "symmetries" in usable and ("subgoals" in above or "subgoals" in usable):
+        _keep_subgoals(above["subgoals"] if "subgoals" in above else usable["subgoals"].value, usable, dropped, spec)
     if spec is not None and "symmetries" in above and "subgoals" in usable:
         _keep_symmetries(above["symmetries"], usable, dropped, spec)
     return usable, dropped
