@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from hindsight_rl.structure.columns import Units
-from hindsight_rl.structure.contact import Contact, measure_contact, usual_step
+from hindsight_rl.structure.contact import Contact, measure_contact
 from hindsight_rl.structure.steps import Steps
 
 
@@ -13,14 +13,6 @@ def test_the_evidence_says_what_was_compared():
     assert evidence.startswith(
         "columns 0, 1 were near columns 2, 3 on average where the goal moved from rest, in 5 episodes ("
     )
-
-
-def test_a_usual_step_of_a_tool_is_one_in_which_it_moves():
-    tool = np.array([[0.0, 0], [0, 0], [0, 0], [0, 0], [3, 4]])
-    still = np.zeros((4, 2))
-    steps = Steps(tool[:-1], still, tool[1:], still, still, still, np.zeros(4, int))
-    assert usual_step(steps, [0, 1]) == 5
-    assert usual_step(replace(steps, next_observation=tool[:-1]), [0, 1]) == 0
 
 
 def test_contact_at_no_distance_has_the_tolerance_of_a_usual_step():

@@ -92,18 +92,13 @@ def measure_contact(steps: Steps, tool: tuple[int, ...], object_columns: tuple[i
     onsets = find_onsets(steps)
     gap = steps.next_observation[onsets][:, tool] - steps.next_observation[onsets][:, object_columns]
     distances = np.quantile(np.linalg.norm(gap, axis=1), [EXCEPTIONS, MOSTLY, 1 - EXCEPTIONS])
-    low, middle, high = np.maximum(distances, max(usual_step(steps, tool), HARDLY * steps.goal_std)).tolist()
+    usual_step = np.median(np.linalg.norm(steps.change[:, tool], axis=1))
+    low, middle, high = np.maximum(distances, max(usual_step, HARDLY * steps.goal_std)).tolist()
     lowest, highest = tool_range(steps, tool, middle)
     goals = steps.desired_goal[steps.starts_episode]
     in_reach = ((goals >= lowest) & (goals <= highest)).all(1).mean()
     moves_on = is_far(steps, tool, object_columns, middle)[is_moving(steps)].mean()
     return Contact(tool, object_columns, len(onsets), (low, middle, high), float(in_reach), float(moves_on))
-
-
-def usual_step(steps: Steps, tool: Sequence[int]) -> float:
-    """Return how far a tool usually moves in a step in which it moves. tool: its columns."""
-    distances = np.linalg.norm(steps.change[:, list(tool)], axis=1)
-    return float(np.median(distances[distances > 0])) if distances.any() else 0.0
 
 
 def is_far(steps: Steps, tool: Sequence[int], object_columns: Sequence[int], distance: float) -> Array:

@@ -14,7 +14,7 @@ from ..records import Array
 from ..task_structure.affine import AffineColumns
 from ..task_structure.subgoals import Subgoal
 from .columns import GoalCopies, Units
-from .contact import MIN_ONSETS, SWITCH, find_onsets, is_at_rest, reach, usual_step
+from .contact import MIN_ONSETS, SWITCH, find_onsets, is_at_rest, reach
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
 from .steps import EXCEPTIONS, HELD_OUT, LITTLE, MOSTLY, SAMPLED, Steps, at_equal_intervals, rounded
@@ -226,7 +226,8 @@ def _is_away(places: Sequence[_Place], distance: float) -> bool:
 def _measure(seen: _Seen, tool: tuple[int, ...], places: Sequence[_Place]) -> Handle:
     """Return the handle. A distance below a usual step of the tool counts as that step."""
     distance = np.linalg.norm([each.at_onset[1] for each in places], axis=0)
-    distances = np.maximum(np.quantile(distance, [EXCEPTIONS, MOSTLY, 1 - EXCEPTIONS]), usual_step(seen.steps, tool))
+    usual_step = np.median(np.linalg.norm(seen.steps.change[:, list(tool)], axis=1))
+    distances = np.maximum(np.quantile(distance, [EXCEPTIONS, MOSTLY, 1 - EXCEPTIONS]), usual_step)
     columns, factor, offset = zip(*((each.column, each.factor, each.offset) for each in places), strict=True)
     factor, offset = (tuple(rounded(np.array(x), size).tolist()) for x, size in ((factor, 1.0), (offset, distances[0])))
     low, middle, high = distances.tolist()
