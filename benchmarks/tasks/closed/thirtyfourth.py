@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, Seen, SizedTask, clipped, grid_path, unit, wrapped
+from ..open.base import Array, Seen, SinglePrecision, SizedTask, clipped, grid_path, unit, wrapped
 from ..task import Observation, Task
 
 
-class MowerBeds(SizedTask):
+class MowerBeds(SinglePrecision):
     """A lawn mower with two driven wheels drives to a place between round flower beds, which stop it. Metres.
 
     Actions: speeds of the left and the right wheel. The goal is a part of the observation too.
@@ -21,14 +21,6 @@ class MowerBeds(SizedTask):
     numbers, thing, near = (10, 2, 2), "mower", 0.3
     pace, width, radius, size = 0.2, 0.5, 0.65, 2.5
     beds = np.array([[-1.2, -1.0], [1.1, -1.2], [-0.9, 1.2], [1.0, 0.9]])
-
-    def __init__(self) -> None:
-        super().__init__()
-        observed, goal = (spaces.Box(-10.0, 10.0, (n,), np.float32) for n in self.numbers[:2])
-        self.observation_space = spaces.Dict(observation=observed, achieved_goal=goal, desired_goal=goal)
-
-    def seen(self) -> Seen:
-        return {key: value.astype(np.float32) for key, value in super().seen().items()}
 
     @classmethod
     def is_free(cls, place: Array, margin: float = 0.0) -> bool:

@@ -9,11 +9,11 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, Seen, SizedTask, clipped, push_out, shortest_path, toward_push, unit
+from ..open.base import Array, Seen, SinglePrecision, SizedTask, clipped, push_out, shortest_path, toward_push, unit
 from ..task import Observation, Task
 
 
-class SpoolPicker(SizedTask):
+class SpoolPicker(SinglePrecision):
     """An arm with two joints over a table picks up a spool and puts it at a position, in metres.
 
     The jaws need two steps to close. The motors of the joints reach a commanded speed with a delay.
@@ -23,14 +23,6 @@ class SpoolPicker(SizedTask):
     numbers, thing, near = (12, 2, 3), "spool", 0.07
     links, pace, grab = (0.5, 0.4), 0.16, 0.08
     low, high = np.array([-3.0, 0.2]), np.array([3.0, 2.6])
-
-    def __init__(self) -> None:
-        super().__init__()
-        observed, goal = (spaces.Box(-10.0, 10.0, (n,), np.float32) for n in self.numbers[:2])
-        self.observation_space = spaces.Dict(observation=observed, achieved_goal=goal, desired_goal=goal)
-
-    def seen(self) -> Seen:
-        return {key: value.astype(np.float32) for key, value in super().seen().items()}
 
     def reachable(self) -> Array:
         """Return a random position on the table within reach."""

@@ -91,6 +91,18 @@ class SizedTask(GoalTask):
         return np.array(getattr(self, self.thing), np.float64).reshape(-1)
 
 
+class SinglePrecision(SizedTask):
+    """A sized task whose observations and goals are float32, from -10 to 10."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        observed, goal = (spaces.Box(-10.0, 10.0, (n,), np.float32) for n in self.numbers[:2])
+        self.observation_space = spaces.Dict(observation=observed, achieved_goal=goal, desired_goal=goal)
+
+    def seen(self) -> Seen:
+        return {key: value.astype(np.float32) for key, value in super().seen().items()}
+
+
 class OwnUnits(SizedTask):
     """A task whose actions have their own lower and upper limits; `move` receives them in these units."""
 

@@ -63,8 +63,8 @@ class SymmetryTransform:
 
         Discrete actions are (B,).
         """
-        if part == "action" and self._group.choices is not None:
-            values[:] = self._group.choices[element, values - self._group.first_choice]
+        if part == "action" and self._group.has_choices:
+            values[:] = self._group.exchanged(values, element)
             return
         maps = self._group.maps[part]
         apply_symmetry(values, element, maps.source, maps.factor, maps.offset)

@@ -111,8 +111,7 @@ class SymmetryGroup:
 
     generators: texts, as the module describes them.
     elements: the symmetries of the group. maps: the same as arrays, one AffineMap of shape (G, n) for each of ARRAY_NAMES.
-    choices: of Discrete actions, the number of the choice that each choice becomes, (G, choices); None for vectors.
-    first_choice: the number of the first one.
+    has_choices: whether actions are Discrete.
 
     Raises OptionError if a text is wrong (see `Symmetry.parse`), if the group has more than LARGEST_ORDER elements, or if
     the arrays of the task are not flat floats, and actions not Discrete.
@@ -130,8 +129,9 @@ class SymmetryGroup:
         self.maps = {
             name: AffineMap.stack([getattr(each, name) for each in self.elements]) for name in ARRAY_NAMES.values()
         }
-        self.first_choice = int(spec.action.low[0]) if spec.action.n_values else 0
-        self.choices = np.argsort(self.maps["action"].source) + self.first_choice if spec.action.n_values else None
+        self.has_choices = bool(spec.action.n_values)
+        self._first_choice = int(spec.action.low[0]) if self.has_choices else 0
+        self._becomes = np.argsort(self.maps["action"].source) + self._first_choice  # each choice, (G, choices)
 
     def __len__(self) -> int:
         """Return the number of elements, the identity included."""
@@ -142,10 +142,14 @@ class SymmetryGroup:
 
         Discrete actions are (N,).
         """
-        if part == "action" and self.choices is not None:
-            return np.asarray(self.choices[element, values - self.first_choice], values.dtype)
+        if part == "action" and self.has_choices:
+            return self.exchanged(values, element)
         affine: AffineMap = getattr(self.elements[element], part)
         return affine.apply(values).astype(values.dtype)
+
+    def exchanged(self, action: Array, element: Array | int) -> Array:
+        """Return Discrete actions (N,) transformed by an element, or by one for each of them, (N,)."""
+        return np.asarray(self._becomes[element, action - self._first_choice], action.dtype)
 
     def augmented(self, episode: Episode) -> Iterator[Episode]:
         """Yield the episode as it is, then transformed by each other element."""
