@@ -287,3 +287,36 @@ def test_of_an_object_that_turns_the_tool_meets_the_position():
     assert 9 not in found.hidden  # the angle, which no other column shows
     assert found.symmetries == ()
     assert "not angles of objects" in explain_missing(found)[-1]
+
+
+class Level(Pusher):
+    """The goal has the height of the object, too, which never changes. It is the last column."""
+
+    def reset(self):
+        super().reset()
+        self.goal, self.puck = np.append(self.goal, 3.0), np.append(self.puck, 3.0)
+
+    def step(self, action):
+        self.puck = self.puck[:2]
+        super().step(action)
+        self.puck = np.append(self.puck, 3.0)
+
+    def see(self):
+        puck, self.puck = self.puck, self.puck[:2]
+        seen = super().see()
+        self.puck = puck
+        return seen
+
+
+def test_what_never_changes_stays_as_it_is_in_a_mirror():
+    spec = replace(pusher.SPEC, goal=ArraySpec((3,), "float64"))
+    known = ["o0=-o0 o2=-o2 o4=-o4 o6=-o6 o8=-o8 g0=-g0 a0=-a0"]
+    episodes = play(Level(0), 40, repeated_random_actions(1))
+    found = infer_structure(episodes, spec, play(Level(2), 20, repeated_random_actions(3)), known=known)
+    assert (found.sequence.dimensions, found.sequence.has_poses) == (((0, 1),), True)
+    holding = [each for each in found.symmetries if each.holds]
+    assert [each.is_known for each in holding if each.text in known] == [True]
+    for each in holding:
+        goal = each.candidate.symmetry.goal
+        assert (goal.source[2], goal.factor[2], goal.offset[2]) == (2, 1, 0)
+    assert {axis for each in holding for axis in each.candidate.axes} == {0, 1}

@@ -1,5 +1,7 @@
 """In which units columns show a tool that is beside objects when they begin to move."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,3 +50,13 @@ def test_a_tool_has_the_units_in_which_it_is_where_objects_begin_to_move():
 def test_ten_contacts_are_needed_and_they_must_be_near():
     assert units_of(steps_with_contacts(9)) is None
     assert units_of(steps_with_contacts(20, reach=2.0)) is None
+
+
+def test_what_an_object_carries_is_no_tool():
+    steps = steps_with_contacts(20)
+    carried, next_carried = (5 * goals[:, :2] + 1 for goals in (steps.achieved_goal, steps.next_achieved_goal))
+    seen, later = np.hstack([steps.observation, carried]), np.hstack([steps.next_observation, next_carried])
+    steps, controlled = replace(steps, observation=seen, next_observation=later), find_controlled_columns(steps)
+    moved = replace(controlled, columns=(*controlled.columns, 6, 7))  # they follow actions while something pushes it
+    units = find_tool_units(steps, find_parts(steps), moved, Units.same(steps.n_columns))
+    assert units.by_contact == (0, 1, 2)

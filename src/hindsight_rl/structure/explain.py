@@ -198,7 +198,7 @@ def _with_contact(found: Structure) -> Iterator[str]:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)
         yield f"it is uncertain whether columns {listed(columns)} matter, so they stay: {evidence}"
-    if found.sequence is not None and found.sequence.has_poses:
+    if found.sequence is not None and found.sequence.has_poses and not found.symmetries:
         yield "no symmetries: they are looked for where goals are positions alone, and not angles of objects, too"
     elif not found.symmetries:
         yield "no symmetries: along no axis do goals lie on both sides of the position where the tool starts"

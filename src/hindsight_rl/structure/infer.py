@@ -12,7 +12,6 @@ from ..errors import InputError
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..records.reward_scale import RewardOf
 from ..task_structure.symmetries import Symmetry
-from .axis_symmetries import AxisSymmetries
 from .columns import (
     GoalCopies,
     Units,
@@ -32,6 +31,7 @@ from .model import COLUMN_MARGIN, ColumnTest, NeededColumns
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
 from .own_motion import OwnMotion, find_own_motion
 from .parts import Parts, find_parts
+from .poses import find_symmetries
 from .random_actions import measure_inertia
 from .steps import BESIDE, HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
@@ -330,11 +330,7 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     if hidden is not None:
         hidden = sorted(set(hidden).difference(*(each.columns for each in needed)))
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
-    is_whole = len(contact.tool) % len(contact.axes) == 0  # an object with fewer dimensions than others has no such axes
-    symmetries: tuple[SymmetryVerdict, ...] = ()
-    if is_whole and not sequence.has_poses:
-        axes = AxisSymmetries(steps, visible, contact, controlled, found.units, decided.known, decided.has_choices)
-        symmetries = tuple(axes.find())
+    symmetries = find_symmetries(steps, visible, found, sequence, decided.known)
     needless = set(range(found.units.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
     positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
     without_positions = None

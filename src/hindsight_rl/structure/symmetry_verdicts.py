@@ -212,14 +212,22 @@ class SymmetryTest:
         """Test candidates. units: how the observation holds the columns. known: symmetries that held before."""
         tested = []
         for candidate in candidates:
-            symmetry = candidate.symmetry
-            symmetry = replace(symmetry, observation=units.in_observation(symmetry.observation))
-            same = next((each for each in known if each.is_same(symmetry, symmetry.largest_offset)), None)
-            tested.append(self.verdict(candidate, (same or symmetry).text(), same is not None))
+            seen, is_known = as_known(candidate.symmetry, units, known)
+            tested.append(self.verdict(candidate, seen.text(), is_known))
         return with_one_error_rate(tested)
 
     def _inputs(self, observation: Array, action: Array) -> Array:
         return inputs_of(observation, action, self._visible, self._tool, self._positions)
+
+
+def as_known(symmetry: Symmetry, units: Units, known: Sequence[Symmetry]) -> tuple[Symmetry, bool]:
+    """Return a symmetry as the observation shows it, and whether it held before: then that one, to the last digit.
+
+    units: how the observation holds the columns. known: symmetries that held before.
+    """
+    symmetry = replace(symmetry, observation=units.in_observation(symmetry.observation))
+    same = next((each for each in known if each.is_same(symmetry, symmetry.largest_offset)), None)
+    return same or symmetry, same is not None
 
 
 def with_one_error_rate(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:

@@ -11,7 +11,7 @@ from .columns import Units
 from .contact import find_onsets, is_moving
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import ALIKE, ERROR_RATE, FEWEST, LITTLE, MOSTLY, TINY, Steps, correlations
+from .steps import ALIKE, ERROR_RATE, FEWEST, HARDLY, LITTLE, MOSTLY, TINY, Steps, correlations
 from .tool import positions_among
 
 
@@ -30,7 +30,7 @@ def find_tool_units(steps: Steps, parts: Parts, controlled: ControlledColumns, u
     size = max(map(len, parts.objects))
     of_objects = Steps.join(steps.of_objects([dimensions for dimensions in parts.objects if len(dimensions) == size]))
     onsets, columns = find_onsets(of_objects), positions_among(steps, controlled.columns)
-    columns = [column for column in columns if column < units.n_columns]
+    columns = [column for column in columns if column < units.n_columns and not _is_carried(of_objects, column)]
     if len(onsets) < FEWEST or not columns:
         return None
     tool, place = of_objects.next_observation[onsets][:, columns], of_objects.next_achieved_goal[onsets]
@@ -52,6 +52,12 @@ def find_tool_units(steps: Steps, parts: Parts, controlled: ControlledColumns, u
         return None
     factor, offset = np.transpose(list(terms.values()))
     return units.with_tool([columns[at] for at in found.values()], factor, offset)
+
+
+def _is_carried(steps: Steps, column: int) -> bool:
+    """Return whether a column is a linear function of a dimension of the object, as that of a handle on a door is."""
+    alike = np.abs(correlations(steps.observation[:, [column]], steps.achieved_goal.T))
+    return bool(alike.max() > 1 - HARDLY**2)
 
 
 def _clearly_alike(tool: Array, place: Array) -> dict[int, int]:

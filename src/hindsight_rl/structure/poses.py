@@ -1,0 +1,73 @@
+"""Symmetries of objects that have a height that stays, say, besides their position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..task_structure.affine import AffineMap
+from ..task_structure.symmetries import Symmetry
+from .axis_symmetries import AxisSymmetries
+from .columns import Units
+from .findings import Structure
+from .object_sequence import ObjectSequence
+from .parts import Dimensions
+from .steps import Steps
+from .symmetry_verdicts import SymmetryVerdict, as_known
+
+
+@dataclass(frozen=True)
+class Poses:
+    """The dimensions of a goal that are positions, ascending, and the size of the goal. All others stay as they are."""
+
+    positions: Dimensions
+    goal_size: int
+
+    def of_steps(self, steps: Steps) -> Steps:
+        """Return the steps with positions as goals."""
+        return steps.of_objects([self.positions])[0]
+
+    def of_symmetry(self, symmetry: Symmetry) -> Symmetry:
+        """Return what a symmetry of whole goals does with positions."""
+        goal, at = symmetry.goal, list(self.positions)
+        return replace(symmetry, goal=AffineMap(np.searchsorted(at, goal.source[at]), goal.factor[at], goal.offset[at]))
+
+    def completed(self, verdict: SymmetryVerdict, units: Units, known: Sequence[Symmetry]) -> SymmetryVerdict:
+        """Return a verdict about positions as one about whole goals.
+
+        units: how the observation holds the columns. known: symmetries that held before.
+        """
+        of_positions, goal, at = verdict.candidate.symmetry, AffineMap.identity(self.goal_size), np.array(self.positions)
+        moved = of_positions.goal
+        goal.source[at], goal.factor[at], goal.offset[at] = at[moved.source], moved.factor, moved.offset
+        whole = replace(of_positions, goal=goal)
+        candidate = replace(verdict.candidate, symmetry=whole)
+        return replace(verdict, candidate=candidate, text=as_known(whole, units, known)[0].text())
+
+
+def find_symmetries(
+    steps: Steps, visible: Sequence[int], found: Structure, sequence: ObjectSequence, known: Sequence[Symmetry]
+) -> tuple[SymmetryVerdict, ...]:
+    """Return the verdict of each symmetry of a task with objects that is proposed.
+
+    An angle may change its sign in a mirror, which nothing tests: with angles that change no symmetry is proposed.
+
+    steps: in the units of the goal. visible: observation columns that the networks see. known: symmetries that held before.
+    """
+    contact, poses = sequence.joint, Poses(sequence.joint_dimensions, steps.goal_size)
+    if len(contact.tool) % len(contact.axes) or not are_constant(steps, sequence):
+        return ()  # an object with fewer dimensions than others has no such axes
+    of_positions = [poses.of_symmetry(each) for each in known]
+    axes = AxisSymmetries(
+        poses.of_steps(steps), visible, contact, found.controlled, found.units, of_positions, found.has_choices
+    )
+    return tuple(poses.completed(each, found.units, known) for each in axes.find())
+
+
+def are_constant(steps: Steps, sequence: ObjectSequence) -> bool:
+    """Whether all dimensions of the goal that are no position are always the same."""
+    others = sorted({*range(steps.goal_size)}.difference(sequence.joint_dimensions))
+    goals = np.concatenate([steps.achieved_goal, steps.next_achieved_goal, steps.desired_goal])[:, others]
+    return not np.ptp(goals, axis=0).any()
