@@ -19,9 +19,11 @@ from .sixteenth import TASKS as SIXTEENTH
 from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .thirtieth import TASKS as THIRTIETH
+from .thirtyfifth import TASKS as THIRTYFIFTH
 from .thirtyfirst import TASKS as THIRTYFIRST
 from .thirtyfourth import TASKS as THIRTYFOURTH
 from .thirtysecond import TASKS as THIRTYSECOND
+from .thirtysixth import TASKS as THIRTYSIXTH
 from .thirtythird import TASKS as THIRTYTHIRD
 from .twelfth import TASKS as TWELFTH
 from .twentieth import TASKS as TWENTIETH
@@ -72,4 +74,6 @@ TASKS: tuple[Task, ...] = (
     *THIRTYSECOND,
     *THIRTYTHIRD,
     *THIRTYFOURTH,
+    *THIRTYFIFTH,
+    *THIRTYSIXTH,
 )
