@@ -1,7 +1,8 @@
-"""Reach among obstacles: a point in a U of walls, an arm beside a post, a robot in a house, a cart."""
+"""Reach among obstacles: a point in a U of walls, an arm beside a post, a robot in a house, a cart, a mower."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from heapq import heappop, heappush
@@ -11,7 +12,7 @@ import numpy as np
 
 from ..task import Observation, Task
 from .angles import wrapped
-from .base import Array, GoalTask, unit
+from .base import Array, GoalTask, SinglePrecision, clipped, grid_path, unit
 
 WALLS = np.array([[[-0.4, 0.4], [-0.4, -0.4]], [[-0.4, -0.4], [0.4, -0.4]], [[0.4, -0.4], [0.4, 0.4]]])
 CORNERS = np.array([[-0.48, 0.48], [-0.32, 0.48], [0.32, 0.48], [0.48, 0.48], [0.48, -0.48], [-0.48, -0.48]])
@@ -321,9 +322,73 @@ def cart_script() -> Any:
     return act
 
 
+class MowerBeds(SinglePrecision):
+    """A lawn mower with two driven wheels drives to a place between round flower beds, which stop it. Metres.
+
+    Actions: speeds of the left and the right wheel. The goal is a part of the observation too.
+    """
+
+    numbers, thing, near = (10, 2, 2), "mower", 0.3
+    pace, width, radius, size = 0.2, 0.5, 0.65, 2.5
+    beds = np.array([[-1.2, -1.0], [1.1, -1.2], [-0.9, 1.2], [1.0, 0.9]])
+
+    @classmethod
+    def is_free(cls, place: Array, margin: float = 0.0) -> bool:
+        """Return whether a place lies in the garden and on no bed."""
+        is_inside = bool((np.abs(place) <= cls.size - margin).all())
+        return is_inside and bool((np.linalg.norm(cls.beds - place, axis=1) >= cls.radius + margin).all())
+
+    def lawn(self) -> Array:
+        """Return a random place on the lawn."""
+        place = self.place(-2.3, 2.3)
+        while not self.is_free(place, 0.15):
+            place = self.place(-2.3, 2.3)
+        return place
+
+    def begin(self) -> None:
+        self.mower, self.heading, self.wheels = self.lawn(), float(self.np_random.uniform(-math.pi, math.pi)), np.zeros(2)
+        self.goal = self.mower
+        while np.linalg.norm(self.goal - self.mower) < 1.2:
+            self.goal = self.lawn()
+
+    def move(self, action: Array) -> None:
+        self.wheels = 0.3 * self.wheels + 0.7 * self.pace * action
+        self.heading = wrapped(self.heading + float(self.wheels[1] - self.wheels[0]) / self.width)
+        to = self.mower + 0.5 * float(self.wheels.sum()) * unit(self.heading)
+        if self.is_free(to):
+            self.mower = to
+
+    def observe(self) -> Array:
+        (x, y), room = self.mower, float(np.linalg.norm(self.beds - self.mower, axis=1).min()) - self.radius
+        return np.array([x, math.cos(self.heading), y, math.sin(self.heading), *(5 * self.wheels), room, 0.5, *self.goal])
+
+
+def mow() -> Any:
+    """Follow a shortest path over the lawn, and turn toward the next place of it."""
+    path: list[Array] = []
+
+    def act(observation: Observation) -> Array:
+        seen, at = observation["observation"].astype(float), observation["achieved_goal"].astype(float)
+        if not path:
+            path.extend(grid_path(at, seen[8:10], 0.1, lambda place: MowerBeds.is_free(place, 0.06)))
+        while len(path) > 1 and np.linalg.norm(path[0] - at) < 0.25:
+            path.pop(0)
+        way = path[0] - at
+        far = float(np.linalg.norm(way))
+        if far < 0.1:
+            return clipped(0, 0)
+        turn = wrapped(math.atan2(way[1], way[0]) - math.atan2(seen[3], seen[1]))
+        ahead = max(0.0, math.cos(turn)) ** 3 * min(1.0, 3 * far)
+        spin = min(1.0, max(-1.0, 0.8 * turn))
+        return clipped(ahead - spin, ahead + spin) if abs(turn) > 0.4 else clipped(ahead - 0.6 * spin, ahead + 0.6 * spin)
+
+    return act
+
+
 TASKS = (
     Task("PointInU-v0", "obstacles", "open", PointInU, 60, lambda: walk_around),
     Task("ArmAndPost-v0", "obstacles", "open", ArmAndPost, 60, plan_arm),
     Task("KiwiRooms-v0", "obstacles", "open", KiwiRooms, 100, lambda: drive_through),
     Task("RackCart-v0", "obstacles", "open", RackCart, 80, cart_script),
+    Task("MowerBeds-v0", "obstacles", "open", MowerBeds, 80, mow),
 )
