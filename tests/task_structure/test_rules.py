@@ -31,6 +31,16 @@ def test_what_was_learned_beside_a_box_holds_at_a_place_where_nobody_was():
     assert rules.predict(state, np.zeros(3, np.int64)).tolist() == [[3, 4, 4], [1, 3, 3], [4, 5, 5]]
 
 
+def test_values_may_lie_far_apart():
+    """The second column is an identifier, and the first one grows if the identifier is the large one."""
+    far = 2**31 - 2
+    states = np.array([[0, 0, 0], [0, far, 0], [1, far, 1], [1, 0, 1], [2, far, 2]], np.int32)
+    moves = [[0, 0, 0, 1], [1, 0, 2, 1], [2, 0, 4, 1], [3, 0, 3, 1]]
+    rules = Rules.fit(states, np.array(moves, np.int32), 1)
+    assert rules.nodes[0].tolist()[:2] == [1, 0]  # whether the identifier is at most 0
+    assert rules.predict(states[:4], np.zeros(4, np.int64)).tolist() == states[[0, 2, 4, 3]].tolist()
+
+
 def test_reach_returns_each_state_once_and_all_moves_between_them():
     states, transitions = corridor().reach(np.array([2, 4, 4]), 1, 10)
     assert states.tolist() == [[2, 4, 4], [3, 4, 4], [4, 5, 5]]

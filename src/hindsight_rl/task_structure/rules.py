@@ -59,12 +59,17 @@ class Rules:
             return cls.none(states.shape[1])
         rules = cls(np.zeros((0, 5), np.int32), changes, states.min(0), states.max(0))
         nodes = [[LEAF, 0, 0, 0, none] for _ in range(n_actions)]  # of an action that was never tried, no change
-        features = rules._features(states)
+        # values as their numbers in order: a few of them may lie far apart
+        values, ranks = zip(*(np.unique(each, return_inverse=True) for each in rules._features(states).T), strict=True)
+        features = np.column_stack([each.ravel() for each in ranks])
         for each in range(n_actions):
             if (action == each).any():
                 _grow(nodes, each, features[state[action == each]], number[action == each])
             if len(nodes) > MOST_NODES:
                 return cls.none(states.shape[1])
+        for node in nodes:
+            if node[0] != LEAF:
+                node[1] = int(values[node[0]][node[1]])
         return cls(np.array(nodes, np.int32), changes, rules.lowest, rules.highest)
 
     def check(self, n_columns: int, n_actions: int) -> None:
@@ -92,10 +97,12 @@ class Rules:
 
     @cached_property
     def _pairs(self) -> tuple[Array, Array]:
-        """The columns that share values, at least two, whose differences are features too."""
-        n = len(self.lowest)
+        """The columns that share values, at least two, whose differences are features too: whole numbers of 32 bits."""
+        n, lowest, highest = len(self.lowest), self.lowest.astype(np.int64), self.highest.astype(np.int64)
         first, second = np.triu_indices(n if n <= MANY_COLUMNS else 0, 1)
-        share = np.maximum(self.lowest[first], self.lowest[second]) < np.minimum(self.highest[first], self.highest[second])
+        share = np.maximum(lowest[first], lowest[second]) < np.minimum(highest[first], highest[second])
+        widest = np.maximum(highest[first] - lowest[second], highest[second] - lowest[first])
+        share &= widest <= np.iinfo(np.int32).max
         return first[share], second[share]
 
     def _features(self, states: Array) -> Array:
@@ -139,7 +146,7 @@ class Rules:
 
 
 def _grow(nodes: list[list[int]], root: int, features: Array, change: Array) -> None:
-    """Grow the tree of one action below a root. features: (N, F). change: (N,), numbers of changes."""
+    """Grow the tree of one action below a root. features: (N, F), from 0. change: (N,), numbers of changes."""
     open_nodes = [(root, np.arange(len(change)))]
     while open_nodes and len(nodes) <= MOST_NODES:
         node, rows = open_nodes.pop()
