@@ -127,13 +127,13 @@ def test_an_episode_that_follows_rules_acts_for_the_goal_or_else_near_it():
 ACTION = ArraySpec((2,), "float64", (-9.0, -9.0), (9.0, 9.0))
 
 
-def probing_actor(**changed):
+def probing_actor(action=ACTION, **changed):
     """The plan: the tool is column 0, the object column 1, and columns 2 and 3 are a heading."""
     nothing = AffineColumns.plain(())
     plan = {"effect": ((0.5,), (0.4,)), "drift": ((0.0, 0.0),), "posture": nothing, "by_posture": (), "reach": 1e-6}
     plan = plan | changed
     probing = Probing(AffineColumns.plain((0,)), (AffineColumns.plain((1,)),), **{"largest_reach": plan["reach"]} | plan)
-    return ProbingActor(probing, ACTION, np.random.default_rng(0))
+    return ProbingActor(probing, action, np.random.default_rng(0))
 
 
 def probing_action(seen, **changed):
@@ -145,6 +145,13 @@ def probing_action(seen, **changed):
 def test_the_tool_is_steered_by_the_inverse_of_what_actions_do():
     """By hand: the gap is 0.82, of which actions make 0.5 and 0.4; the smallest ones that do have these ratios."""
     assert probing_action([0.0, 0.82]) == pytest.approx([1, 0.8], abs=0.1)
+
+
+def test_noise_lies_around_the_middle_of_the_action_range():
+    """The tool is where the object is."""
+    act = probing_actor(ArraySpec((2,), "float64", (0.0, 200.0), (2.0, 300.0)))
+    actions = np.array([act({"observation": np.array([1.0, 1.0])}) for _ in range(5_000)])
+    assert actions.mean(0) == pytest.approx([1, 250], rel=0.02)
 
 
 def test_another_target_is_sought_if_one_is_not_met_for_long():

@@ -51,14 +51,13 @@ def shuttle(rng, length):
     return np.column_stack([position[:-1], np.diff(position)])
 
 
-def find_mirrors(n_episodes=40, is_centred=(True, True), known=(), **task):
+def find_mirrors(n_episodes=40, known=(), **task):
     rng = np.random.default_rng(0)
     steps = Steps.from_episodes([play(rng, **task) for _ in range(n_episodes)])
     units = find_units(steps)
     steps = units.apply(steps)
-    centred = np.append(is_centred, np.ones(steps.action.shape[1] - 2, bool)).astype(bool)
     held = [Symmetry.parse(text, SPEC) for text in known]
-    return Mirrors(steps, find_goal_copies(steps).complete, (), units, centred, held).find()
+    return Mirrors(steps, find_goal_copies(steps).complete, (), units, held).find()
 
 
 def find(*arguments, **task):
@@ -87,10 +86,6 @@ def test_where_something_else_moves_by_itself_no_mirror_is_used():
 def test_mirrored_places_must_be_visited():
     """The room reaches from -0.4 to 1 along y: moves are alike everywhere, but the lower end has no mirror image."""
     assert find(low=(-1.0, -0.4)) == {ALONG_X}
-
-
-def test_an_action_with_bounds_of_other_sizes_is_not_mirrored():
-    assert find(is_centred=(True, False)) == {ALONG_X}
 
 
 @pytest.mark.parametrize("n_episodes", [5, 12])
@@ -134,7 +129,7 @@ def test_signs_that_matter_as_products_change_together():
     """The position follows speed times cosine, and the cosine turning times sine: no column follows one value alone."""
     rng = np.random.default_rng(0)
     steps = Steps.from_episodes([drive(rng) for _ in range(100)])
-    mirrors = Mirrors(steps, (0, 1), (), find_units(steps), np.ones(2, bool)).find()
+    mirrors = Mirrors(steps, (0, 1), (), find_units(steps)).find()
     found = [each.symmetry for each in (verdict.candidate for verdict in mirrors if verdict.holds)]
     group = generate_group(found, Symmetry.identity(4, 2, 2))
     signs = {tuple(part for each in (one.observation, one.action) for part in each.factor.astype(int)) for one in group}

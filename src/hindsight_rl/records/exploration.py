@@ -22,7 +22,8 @@ class Probing:
     tool: columns of the observation, the position of the tool in the units of the goal.
     objects: positions of the objects, at least one. The tool is steered to one after another, in random order.
     effect: change of the tool's position per unit of action, (action size, axes).
-    drift: how each position of the tool changes with an action of 0, (axes, 2): a factor of the position, and a constant.
+    drift: how each position of the tool changes with an action in the middle of its range, (axes, 2): a factor of the
+        position, and a constant.
     posture: columns on which the effect depends, in deviations from their mean; there may be none.
     by_posture: what each of them adds to the effect, (posture columns, action size, axes).
     reach: usual distance between tool and object when the object begins to move.

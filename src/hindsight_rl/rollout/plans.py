@@ -105,7 +105,8 @@ class SteeringByVector:
     def __call__(self, seen: Array, wanted: Array) -> Array:
         """Return the action. seen: the observation, (columns,). wanted: the change of the tool's position, (axes,)."""
         width = (self._high - self._low).ravel() / 2
-        action: Array = self._matrix(seen) @ wanted + self._rng.normal(size=len(width)) * NOISE * width
+        middle = (self._high + self._low).ravel() / 2
+        action: Array = middle + self._matrix(seen) @ wanted + self._rng.normal(size=len(width)) * NOISE * width
         action[self._other] = np.where(np.isnan(self._others), action[self._other], self._others)
         return np.clip(action.reshape(self._low.shape), self._low, self._high).astype(self._dtype)
 

@@ -19,8 +19,8 @@ class ControlledColumns:
 
     columns: ascending. r2: of the change of each that the action explains, cross-validated.
     effect: (action size, columns), change of each column per unit of action.
-    drift: (2, columns), change with an action of 0: a factor of the column's value, as where an action is a target
-        position, and a constant.
+    drift: (2, columns), change with an action in the middle of its range: a factor of the column's value, as where an
+        action is a target position, and a constant.
     posture: columns on which the effect depends, in deviations from their mean; none if it is the same everywhere.
     by_posture: (posture columns, action size, columns), what each deviation adds to the effect.
     """

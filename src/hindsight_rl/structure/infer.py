@@ -12,6 +12,7 @@ from ..errors import InputError
 from ..records import Array, ArraySpec, Episode, GoalSpec
 from ..records.reward_scale import RewardOf
 from ..task_structure.symmetries import Symmetry
+from .actions import ActionFrame
 from .columns import (
     GoalCopies,
     Units,
@@ -33,7 +34,7 @@ from .own_motion import OwnMotion, find_own_motion
 from .parts import Parts, find_parts
 from .poses import find_symmetries
 from .random_actions import measure_inertia
-from .steps import BESIDE, HELD_OUT, MOSTLY, Steps, measure_noise
+from .steps import BESIDE, HELD_OUT, LITTLE, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import guess_tools
@@ -73,7 +74,7 @@ class _Decided:
 
 @dataclass(frozen=True)
 class _Played:
-    """Episodes of three kinds, with Discrete actions one-hot, and the reward; see `infer_structure`."""
+    """Episodes of three kinds, with actions as inference sees them, and the reward; see `infer_structure`."""
 
     episodes: Sequence[Episode]
     probing: Sequence[Episode]
@@ -129,17 +130,20 @@ def infer_structure(
     Raises InputError for fewer than 3 episodes, or if observations, goals or actions are not flat arrays of numbers.
     """
     _check(episodes, spec)
-    episodes, probing, later = (_with_vectors(each, spec.action) for each in (episodes, probing, later))
+    actions = ActionFrame.of(spec.action)
+    episodes, probing, later = map(actions.of_episodes, (episodes, probing, later))
     played = _Played(episodes, probing, later, compute_reward)
-    symmetries = [Symmetry.parse(text, spec) for text in known]
+    symmetries = [actions.of_symmetry(Symmetry.parse(text, spec)) for text in known]
     decided = _Decided(shown, symmetries, hidden, may_show, moves_by_itself, bool(spec.action.n_values))
     stack, view, parts = _find_parts(played, decided)
     frame = find_frame(parts, view.units)
     if frame.is_usual:
-        return _infer(played, spec, decided, stack, view, parts)
-    seen = played.seen_in(frame, spec.goal.dtype)
-    decided = replace(decided, known=list(map(frame.of_symmetry, symmetries)))
-    return frame.restore(_infer(seen, spec, decided, *_find_parts(seen, decided)), spec)
+        found = _infer(played, spec, decided, stack, view, parts)
+    else:
+        seen = played.seen_in(frame, spec.goal.dtype)
+        decided = replace(decided, known=list(map(frame.of_symmetry, symmetries)))
+        found = frame.restore(_infer(seen, spec, decided, *_find_parts(seen, decided)), spec)
+    return actions.restore(found, spec)
 
 
 def _infer(played: _Played, spec: GoalSpec, decided: _Decided, stack: _Stack, view: _View, parts: Parts) -> Structure:
@@ -168,7 +172,7 @@ def _infer(played: _Played, spec: GoalSpec, decided: _Decided, stack: _Stack, vi
         stopped=(0, 0) if parts.has_object else count_stopped(steps, view.random_steps),
     )
     if not (parts.has_object or decided.has_choices or found.has_walls) and copies.is_complete:
-        return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, spec.action, decided.known))
+        return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, decided.known))
     if sequence is None or not played.probing:
         return _with_handles(found, steps, episodes, compute_reward)
     return _with_probing(found, sequence, played, stack, decided)
@@ -302,11 +306,9 @@ def _find_mirrors(
     copies: GoalCopies,
     constant: Sequence[int],
     units: Units,
-    action: ArraySpec,
     known: Sequence[Symmetry],
 ) -> tuple[SymmetryVerdict, ...]:
-    low, high = action.bounds()
-    return tuple(Mirrors(steps, copies.complete, constant, units, np.isclose(-low, high).ravel(), known).find())
+    return tuple(Mirrors(steps, copies.complete, constant, units, known).find())
 
 
 def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, decided: _Decided) -> Structure:
@@ -323,7 +325,8 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
         *contact.tool,
         *contact.object_columns,
     }
-    may_be_needless = [c for c in live if c not in always] if hidden is None else []
+    may_hide = hidden is None and found.inertia.broken < LITTLE  # the model says nothing of what ends an episode
+    may_be_needless = [c for c in live if c not in always] if may_hide else []
     test = ColumnTest(steps, contact, live)
     relevance = test.relevance(may_be_needless)
     needed = _find_needed(test, contact, set(hidden).intersection(live)) if hidden and decided.may_show else ()
@@ -332,7 +335,7 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     symmetries = find_symmetries(steps, visible, found, sequence, decided.known)
     needless = set(range(found.units.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
-    positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
+    positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and may_hide]
     without_positions = None
     if positions and test.knows_something:  # an action may be a target position, or a spring may pull: gaps are not enough
         without_positions = test.without(positions, relevance.needless)
@@ -371,14 +374,6 @@ def is_flat(spec: GoalSpec) -> bool:
     """Return whether observations, goals and actions are flat arrays of floats, or actions Discrete, as inference needs."""
     parts = [spec.observation, spec.goal, *([] if spec.action.n_values else [spec.action])]
     return all(len(part.shape) == 1 and np.dtype(part.dtype).kind == "f" for part in parts)
-
-
-def _with_vectors(episodes: Sequence[Episode], action: ArraySpec) -> Sequence[Episode]:
-    """Return the episodes with Discrete actions one-hot, (steps, n_values); other actions as they are."""
-    if not action.n_values:
-        return episodes
-    rows, first = np.eye(action.n_values), int(action.low[0])
-    return [replace(each, action=rows[np.asarray(each.action, np.int64) - first]) for each in episodes]
 
 
 def _parts(spec: GoalSpec) -> dict[str, ArraySpec]:

@@ -45,8 +45,7 @@ class Mirrors:
     """Proposes and tests changes of sign of columns, with the dimensions of the goal that they hold, and of actions.
 
     steps: in the units of the goal. copies: the column of each dimension of the goal. constant: columns that
-    stay. units: how the observation holds the columns. is_centred: whether the bounds of each action are symmetric,
-    (actions,). known: mirrors that held before.
+    stay. units: how the observation holds the columns. known: mirrors that held before.
     """
 
     def __init__(
@@ -55,7 +54,6 @@ class Mirrors:
         copies: Sequence[int],
         constant: Sequence[int],
         units: Units,
-        is_centred: Array,
         known: Sequence[Symmetry] = (),
     ) -> None:
         self._steps, self._copies, self._units, self._known = steps, list(copies), units, known
@@ -64,7 +62,7 @@ class Mirrors:
         self._centre[self._copies] = centre_of(known, _centre_of_task(steps))
         self._values = np.column_stack([(steps.observation - self._centre)[:, self._columns], steps.action])
         is_two_sided = np.isin(self._columns, self._copies) | ~lie_on_one_side(self._values[:, : len(self._columns)])
-        self._can_change = np.append(is_two_sided, is_centred)
+        self._can_change = np.append(is_two_sided, np.ones(steps.action.shape[1], bool))
 
     def find(self) -> list[SymmetryVerdict]:
         """Return the verdicts of mirrors of which all others that hold are products; that of the most likely if none holds.
