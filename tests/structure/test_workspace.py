@@ -36,7 +36,8 @@ def test_the_range_is_rounded_relative_to_its_size():
         ([[0, 1], [0, 20], [0, 20, 30]], 2, 0, True),
         ([[0, 1], [0, 20, 0], [0, 20, 30]], 2, 1, False),  # what comes back is not lost
         ([[0, 1]] * 10 + [[0, 20]], 1, 0, False),  # a rare accident
-        ([[0, 1], [0, -20]], 1, 0, True),
+        ([[0, 1], [0, -20]], 1, 0, False),  # one episode is no evidence
+        ([[0, 1], [0, -20], [0, -20]], 2, 0, True),
     ],
 )
 def test_an_object_leaves_if_it_leaves_and_does_not_come_back(paths, left, back, is_left):

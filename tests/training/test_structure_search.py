@@ -270,6 +270,21 @@ def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inf
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("may_replace", [True, False])
+def test_a_symmetry_that_is_refuted_later_is_used_no_more(inferred, monkeypatch, may_replace):
+    search, trainer = inferred.trainer.search, inferred.trainer
+    refuted = replace(HOLDING, loss=Difference(9.0, 0.1), is_product=False)
+    found = replace(search._infer(trainer.buffer.timeline.episodes()), symmetries=(refuted,))
+    known = found_by_steps(hidden_observation=found.hidden, symmetries=(HOLDING.text,), subgoals=found.subgoals)
+    monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
+    monkeypatch.setattr(search, "_infer", lambda *parts, **more: found)
+    monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: may_replace)
+    monkeypatch.setattr(search, "_adopt", lambda run, wanted: setattr(search.state, "found", wanted))
+    search._test_again(trainer, [])
+    assert search.state.found.value("symmetries", ()) == ()
+
+
+@pytest.mark.slow
 def test_an_agent_that_improves_is_shown_the_columns_that_turn_out_to_matter(inferred, monkeypatch):
     """It goes on with the same policy, and no other column that was hidden is shown."""
     trainer, search = inferred.trainer, inferred.trainer.search

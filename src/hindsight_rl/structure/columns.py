@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,7 +56,7 @@ def find_goal_copies(steps: Steps, largest_noise: float = NOISY_COPY) -> GoalCop
     is_noisy = are_noisy_copies(least, achieved.var(0), largest_noise)
     for k, values in enumerate(achieved.T):
         equal = np.flatnonzero(np.abs(seen - values[:, None]).max(0) <= rounding)
-        columns.append(int(equal[0]) if len(equal) else int(nearest[k]) if is_noisy[k] else None)
+        columns.append(int(equal[errors[k, equal].argmin()]) if len(equal) else int(nearest[k]) if is_noisy[k] else None)
     varies = [column is not None and np.ptp(values) > 0 for column, values in zip(columns, achieved.T, strict=True)]
     if not any(varies):
         columns = _find_constant_copies(seen, achieved, rounding)
@@ -184,15 +184,14 @@ class Units:
         factors[at], offsets[at], is_known[at] = factor * factors[at], factor * offsets[at] + offset, True
         return Units(factors, offsets, is_known, self.gaps, tuple(sorted(columns)))
 
-    def from_origin(self, found: Iterable[tuple[int, int, float]]) -> Units:
-        """Return the units of a tool and of what it meets, if these are relative to an origin; no others are known then.
+    def shifted(self, shift: Mapping[int, float]) -> Units:
+        """Return the units of columns of steps that stand for positions from another origin; no others are known then.
 
-        found: columns of the tool and of the object along each axis, and its origin. Without an origin nothing changes.
+        shift: what is added to each of them. If all are 0, nothing changes.
         """
-        triples = list(found)
-        if not any(origin for _, _, origin in triples):
+        shift = {column: origin for column, origin in shift.items() if column < self.n_columns}
+        if not any(shift.values()):
             return self
-        shift = {column: origin for *columns, origin in triples for column in columns if column < self.n_columns}
         offset, is_known = self.offset.copy(), np.zeros_like(self.is_known)
         offset[list(shift)] += list(shift.values())
         is_known[list(shift)] = True

@@ -44,6 +44,11 @@ class Contact:
         return tuple(dict.fromkeys(self.tool))
 
     @property
+    def has_equal_objects(self) -> bool:
+        """Whether each object has as many dimensions as the tool has axes."""
+        return len(self.tool) % len(self.axes) == 0
+
+    @property
     def leads_to_goals(self) -> bool:
         """Whether the tool must bring the object to its goals.
 
@@ -72,7 +77,7 @@ class Contact:
         """Return the figures of the evidence."""
         low, middle, high = self.distances
         return (
-            f"{self.n_onsets} episodes (distance {low:.3f}, {middle:.3f}, {high:.3f} at the 10, 50 and 90 % quantiles); "
+            f"{self.n_onsets} episodes (distance {low:.3g}, {middle:.3g}, {high:.3g} at the 10, 50 and 90 % quantiles); "
             f"{self.in_reach:.0%} of the goals lie within the reach of these columns"
         )
 

@@ -128,7 +128,8 @@ def explain_missing(found: Structure) -> list[str]:
     if found.contact is None and found.handles:
         return ["no hidden columns and symmetries: they are looked for where a tool meets the positions of objects"]
     if not found.parts.has_object or not found.copies.is_complete:
-        return [f"no object, so no subgoals and hidden columns: {_why_no_object(found)}", *_mirrors(found)]
+        what = "no tool" if found.parts.has_object else "no object"
+        return [f"{what}, so no subgoals and hidden columns: {_why_no_object(found)}", *_mirrors(found)]
     if found.contact is None:
         return [f"no tool that moves the object, so no subgoals, hidden columns and symmetries: {_why_no_contact(found)}"]
     return list(_with_contact(found))
@@ -159,10 +160,8 @@ def _why_no_object(found: Structure) -> str:
         return "all episodes so far start at the same goal"
     if not parts.has_object:
         return f"{parts.evidence()}; an object rests in most of them, and at the start of most episodes"
-    if not found.copies.is_complete:
-        missing = listed([k for k, column in enumerate(copies) if column is None])
-        return f"no column of the observation shows achieved_goal[{missing}], in any units"
-    return "the action moves columns that show the achieved goal"
+    missing = listed([k for k, column in enumerate(copies) if column is None])
+    return f"no column of the observation shows achieved_goal[{missing}], in any units"
 
 
 def _why_no_contact(found: Structure) -> str:
@@ -198,7 +197,9 @@ def _with_contact(found: Structure) -> Iterator[str]:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)
         yield f"it is uncertain whether columns {listed(columns)} matter, so they stay: {evidence}"
-    if found.sequence is not None and found.sequence.has_poses and not found.symmetries:
+    if found.contact is not None and not found.symmetries and not found.contact.has_equal_objects:
+        yield "no symmetries: they are looked for where all parts of a goal are positions with as many dimensions"
+    elif found.sequence is not None and found.sequence.has_poses and not found.symmetries:
         yield "no symmetries: they are looked for where goals are positions alone, and not angles of objects, too"
     elif not found.symmetries:
         yield "no symmetries: along no axis do goals lie on both sides of the position where the tool starts"

@@ -14,6 +14,7 @@ from ..task_structure.affine import AffineMap
 from ..task_structure.symmetries import Symmetry
 from .columns import Units
 from .findings import Structure
+from .object_sequence import ObjectSequence
 from .parts import Dimensions, Parts
 
 
@@ -64,17 +65,24 @@ class GoalFrame:
         seen = AffineMap(source, factor, factor * origin[source] + goal.offset[order] - origin)
         return replace(symmetry, goal=seen)
 
+    def _shift(self, sequence: ObjectSequence) -> dict[int, float]:
+        """Return what is added to columns of steps, so that tool, objects and bodies are positions of goals as they are."""
+        shift = {column: self.origin[k] for k, column in sequence.others}
+        for dimensions, contact in zip(sequence.dimensions, sequence.contacts, strict=True):
+            for k, *columns in zip(dimensions, contact.tool, contact.object_columns, strict=True):
+                shift |= dict.fromkeys(columns, self.origin[k])
+        return shift
+
     def restore(self, found: Structure, spec: GoalSpec) -> Structure:
         """Return what was found in seen goals, said of goals as they are."""
-        back, units, sequence, workspace = self.inverse, found.units, found.sequence, found.workspace
+        back, sequence, workspace = self.inverse, found.sequence, found.workspace
 
         def of(dimensions: Sequence[int]) -> Dimensions:
             return tuple(self.order[k] for k in dimensions)
 
         parts = [replace(each, dimensions=tuple(sorted(of(each.dimensions)))) for each in found.parts.parts]
+        shift = {} if sequence is None else self._shift(sequence)
         if sequence is not None:
-            met, origin = sequence.joint, [self.origin[k] for k in sequence.joint_dimensions]
-            units = units.from_origin(zip(met.tool, met.object_columns, origin, strict=True))
             others = tuple((self.order[k], column) for k, column in sequence.others)
             sequence = replace(sequence, dimensions=tuple(map(of, sequence.dimensions)), others=others)
         if workspace is not None:
@@ -82,12 +90,12 @@ class GoalFrame:
             workspace = replace(workspace, low=tuple(low), high=tuple(high))
         return replace(
             found,
-            units=units,
+            units=found.units.shifted(shift),
             parts=replace(found.parts, parts=tuple(sorted(parts, key=lambda part: part.dimensions))),
             copies=replace(found.copies, columns=tuple(found.copies.columns[k] for k in back.order)),
             sequence=sequence,
             workspace=workspace,
-            handles=tuple(replace(each, dimension=self.order[each.dimension]) for each in found.handles),
+            handles=tuple(replace(each.shifted(shift), dimension=self.order[each.dimension]) for each in found.handles),
             without_handle=tuple(sorted(of(found.without_handle))),
             symmetries=tuple(
                 replace(each, text=back.of_symmetry(Symmetry.parse(each.text, spec)).text()) for each in found.symmetries

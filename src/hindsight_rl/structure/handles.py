@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations, product
@@ -48,6 +48,15 @@ class Handle:
         """Return the place as columns of the observation."""
         return self.place.after(units.of(self.place.columns))
 
+    def shifted(self, shift: Mapping[int, float]) -> Handle:
+        """Return the same place for columns that show positions from another origin. shift: what is added to each."""
+        place = self.place
+        offset = [
+            constant + shift.get(tool, 0.0) - factor * shift.get(column, 0.0)
+            for tool, column, factor, constant in zip(self.tool, place.columns, place.factor, place.offset, strict=True)
+        ]
+        return replace(self, place=replace(place, offset=tuple(offset)))
+
     def figures(self) -> str:
         """Return the figures of the evidence."""
         low, middle, high = self.distances
@@ -70,15 +79,16 @@ def find_handles(
     """Find where a tool is when single dimensions of the goal begin to move.
 
     Along each axis that is a constant place, 0 for gaps, or another column, or a linear function of how far the dimension
-    is moved. One tool moves all of them: no columns that show them. It must be clearly nearer there than by chance for each
-    choice that is compared, as in `tool._rank_tools`; a number that is fitted explains one onset.
+    is moved. One tool moves all of them: no columns that show objects. It must be clearly nearer there than by chance for
+    each choice that is compared, as in `tool._rank_tools`; a number that is fitted explains one onset.
 
     tool: its columns if they are known. positions: dimensions of the goal that are positions of objects. Others that hardly
         move without these, as the angle of an object, need no handle.
     """
     seen = [_Seen.of(steps, k, copies.columns[k]) for k in single_dimensions(steps, parts, positions)]
     seen = [each for each in seen if len(each.onsets) >= MIN_ONSETS]
-    columns = list(tool) or _axes(steps, positions_among(steps, set(controlled.columns).difference(copies.columns)))
+    of_objects = {copies.columns[k] for dimensions in parts.objects for k in dimensions}
+    columns = list(tool) or _axes(steps, positions_among(steps, set(controlled.columns).difference(of_objects)))
     others = [c for c in range(steps.n_columns) if c not in controlled.columns]
     places = {(each.dimension, c): each.likeliest(c, others) for each in seen for c in columns}
     support = {c: sum(max(0.0, places[each.dimension, c][0].likelihood) for each in seen) for c in columns}

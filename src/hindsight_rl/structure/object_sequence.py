@@ -83,22 +83,27 @@ class ObjectSequence:
         return self.contacts[k].distances[1] if self.success_distance is None else self.success_distance
 
     def subgoals(self, units: Units, are_all: bool = True) -> tuple[str, ...]:
-        """Return a subgoal for each object, as the option `subgoals` writes them. are_all: whether there are no others."""
+        """Return a subgoal for each object, as the option `subgoals` writes them.
+
+        are_all: whether there are no others. All subgoals of a task share columns, or none do.
+        """
         if self.is_plain and are_all:
             reach = self.contacts[0].subgoal(units)
             return (replace(reach, dimensions=self.dimensions[0] if self.has_poses else ()).text(),)
         found = []
         for k in self.order:
-            reach, columns = self.contacts[k].subgoal(units), self.columns[k] if self.columns else ()
+            reach, columns = self.contacts[k].subgoal(units), self.columns[k] if self.columns and are_all else ()
             found.append(replace(reach, dimensions=self.dimensions[k], placed=self.placed(k), columns=columns).text())
         return tuple(found)
 
     def with_columns(self, exchanges: Mapping[tuple[int, ...], AffineMap], units: Units) -> ObjectSequence:
-        """Return the sequence with the columns that are about each object, if neighbouring objects can be exchanged.
+        """Return the sequence with the columns that are about each object, if there are such for neighbouring objects.
 
-        Networks see the numbers of one object in the place of another, so columns of other units or signs are left out.
+        Networks see the numbers of one object in the place of another, so columns of other units or signs are left out. A
+        tool whose position is made of columns of an object cannot share them.
 
-        exchanges: by the numbers of two objects among equal parts of the goal, how columns change in the goal's units.
+        exchanges: by the numbers of two objects among equal parts of the goal, how columns change in the goal's units. They
+            need not hold: as long as one of both was hardly touched, it seems to move otherwise.
         units: how the observation holds the columns.
         """
         n_axes = len(self.dimensions[0])
@@ -115,6 +120,8 @@ class ObjectSequence:
             rows = [[*row, int(each.source[row[-1]])] for row in rows if _has_same_scale(each, units, row[-1])]
         rows = [row for row in rows if len(set(row)) == len(row)]
         has_positions = set(first) <= {row[0] for row in rows}
+        if not units.of(self.contacts[0].tool).all_columns.isdisjoint(column for row in rows for column in row):
+            return self
         return replace(self, columns=tuple(zip(*rows, strict=True)) if has_positions else ())
 
     def evidence(self, units: Units) -> str:
@@ -151,7 +158,8 @@ def find_sequence(
     size = max(map(len, parts.objects))
     whole = [dimensions for dimensions in parts.objects if len(dimensions) == size]
     shown = [copies.complete[k] for k in whole[0]]
-    tool = find_tool(Steps.join(steps.of_objects(whole)), shown, controlled, units, may_tie)
+    no_tool = {copies.complete[k] for dimensions in parts.objects for k in dimensions}
+    tool = find_tool(Steps.join(steps.of_objects(whole)), shown, no_tool, controlled, units, may_tie)
     if tool is None:
         return None
     objects = [tuple(dimensions[k] for k in tool.dimensions) for dimensions in whole]

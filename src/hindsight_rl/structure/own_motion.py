@@ -49,7 +49,7 @@ def find_own_motion(steps: Steps, parts: Parts, copies: GoalCopies, controlled: 
     """
     bodies = [part.dimensions for part in parts.parts if part.kind == "body"]
     at = [k for each in bodies for k in each if not {copies.columns[d] for d in each} & {None, *controlled.columns}]
-    if not at:
+    if not at or steps.starts_episode.all():
         return None
     others = [c for c in range(steps.n_columns) if c not in controlled.columns and c not in copies.columns]
     displacement, inputs = _displacement_and_inputs(steps, at, others)

@@ -43,6 +43,8 @@ class Part:
     @property
     def reason(self) -> str:
         """Why it is of this kind."""
+        if self.kind == "body" and self.rest > MOSTLY:
+            return f"it does not wait until something moves it, though it rests in {self.rest:.0%} of the random steps"
         return f"it {'moves by itself' if self.moves_by_itself else 'rests'} in {self.rest:.0%} of the random steps"
 
     def evidence(self) -> str:

@@ -57,8 +57,8 @@ def find_symmetries(
     steps: in the units of the goal. visible: observation columns that the networks see. known: symmetries that held before.
     """
     contact, poses = sequence.joint, Poses(sequence.joint_dimensions, steps.goal_size)
-    if len(contact.tool) % len(contact.axes) or not are_constant(steps, sequence):
-        return ()  # an object with fewer dimensions than others has no such axes
+    if not (contact.has_equal_objects and are_constant(steps, sequence)):
+        return ()
     of_positions = [poses.of_symmetry(each) for each in known]
     axes = AxisSymmetries(
         poses.of_steps(steps), visible, contact, found.controlled, found.units, of_positions, found.has_choices

@@ -144,7 +144,8 @@ def compare_ranges(small: Sequence[Episode], full: Sequence[Episode]) -> ActionR
     What moves it all the time, as wind does, is left out: the mean of each episode.
     """
     sizes = [np.mean([_mean_displacement(each) for each in episodes], axis=0) for episodes in (small, full)]
-    return ActionRange(float((sizes[0] / np.maximum(sizes[1], ROUNDED)).min()))
+    moves = sizes[1] > 0
+    return ActionRange(float((sizes[0][moves] / sizes[1][moves]).min()) if moves.any() else 0.0)
 
 
 def _mean_displacement(episode: Episode) -> Array:

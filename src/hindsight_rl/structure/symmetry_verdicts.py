@@ -209,9 +209,12 @@ class SymmetryTest:
         return inputs, np.column_stack([goal, changes[:, [*self._tool, *self.others]]])
 
     def verdicts(self, candidates: Sequence[Candidate], units: Units, known: Sequence[Symmetry]) -> list[SymmetryVerdict]:
-        """Test candidates. units: how the observation holds the columns. known: symmetries that held before."""
+        """Test candidates, but for those that would use a column twice, as where the tool and an object share one.
+
+        units: how the observation holds the columns. known: symmetries that held before.
+        """
         tested = []
-        for candidate in candidates:
+        for candidate in [each for each in candidates if each.symmetry.is_one_to_one]:
             seen, is_known = as_known(candidate.symmetry, units, known)
             tested.append(self.verdict(candidate, seen.text(), is_known))
         return with_one_error_rate(tested)

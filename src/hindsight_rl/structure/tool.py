@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -34,12 +34,17 @@ class Tool:
 
 
 def find_tool(
-    steps: Steps, shown: Sequence[int], controlled: ControlledColumns, units: Units, may_tie: bool = True
+    steps: Steps,
+    shown: Sequence[int],
+    no_tool: Collection[int],
+    controlled: ControlledColumns,
+    units: Units,
+    may_tie: bool = True,
 ) -> Tool | None:
     """Return the columns that meet the position of an object; None with too little evidence.
 
     steps: in the units of the goal. Only columns whose units are known can be compared with the position of the object.
-    shown: the column that shows each dimension of the object.
+    shown: the column that shows each dimension of the object. no_tool: those that show any object.
 
     All dimensions are its position, unless a column of a tool clearly meets some of them, which are neighbours, oftener
     than the best choice of columns meets all of them: then the others are its angle, or another state. That needs more
@@ -57,7 +62,8 @@ def find_tool(
     elif len(whole) > max(POSITION_SIZES) and len(varying) in POSITION_SIZES:
         runs.append(varying)
     shown_at = {at: [shown[k] for k in at] for at in runs}
-    ranked = {at: _rank(steps.of_objects([at])[0], shown_at[at], controlled, units) for at in runs}
+    may_touch = [c for c in controlled.columns if units.knows(c) and c not in no_tool]
+    ranked = {at: _rank(steps.of_objects([at])[0], shown_at[at], may_touch) for at in runs}
     likelihood = {at: found[0][0] for at, (found, _) in ranked.items() if found}
     if not likelihood:
         return None
@@ -75,9 +81,7 @@ def _runs_of(dimensions: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(dimensions[at : at + n]) for n in sizes for at in range(len(dimensions) - n + 1)]
 
 
-def _rank(
-    steps: Steps, shown: Sequence[int], controlled: ControlledColumns, units: Units
-) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
+def _rank(steps: Steps, shown: Sequence[int], columns: Sequence[int]) -> tuple[list[tuple[float, tuple[int, ...]]], int]:
     """Return choices of a column for each dimension as `_rank_tools` does, none with too little evidence, and their number.
 
     Orders of the same columns count as choices, though only one of them may be left.
@@ -86,7 +90,6 @@ def _rank(
     is_position = steps.goal_size <= max(POSITION_SIZES)  # objects that only moved together so far have more dimensions
     if not is_position or len(onsets) < MIN_ONSETS * (1 if steps.noise is None else 2):
         return [], 0
-    columns = [column for column in controlled.columns if units.knows(column) and column not in shown]
     ranked = _rank_tools(steps, onsets, find_positions(steps, columns), shown, _gap_pairs(steps, columns))
     n_choices, place = len(ranked), steps.achieved_goal[onsets]
     # beside one place the tool may seem nearer if its columns are in a wrong order
@@ -102,13 +105,15 @@ def guess_tools(
 
     They are positions that follow the action. First come columns whose gap to the first object is a column of the
     observation; where only some gaps are, any position may be the rest of the tool. Then come neighbouring columns. Of
-    both, those come first that come nearest to where this object is. Angles seldom do.
+    both, those come first that come nearest to where this object is. Angles seldom do. A body of the goal may be the tool.
     """
     may_be_known = [c for c in controlled.columns if units.knows(c) or c >= units.n_columns]
-    positions = find_positions(steps, [c for c in may_be_known if c not in copies.complete])
+    of_objects = {copies.complete[k] for dimensions in parts.objects for k in dimensions}
+    positions = find_positions(steps, [c for c in may_be_known if c not in of_objects])
     differences, gap_pairs = find_differences(steps), _gap_pairs(steps, controlled.columns)
-    for size in possible_sizes(len(parts.objects[0])):
-        of_object = [copies.complete[k] for k in parts.objects[0][:size]]
+    first = next(each for each in parts.objects if len(each) >= min(POSITION_SIZES))
+    for size in possible_sizes(len(first)):
+        of_object = [copies.complete[k] for k in first[:size]]
         beside = [[c for c in positions if third_column((c, column), differences) is not None] for column in of_object]
         known = [columns[:1] or positions for columns in beside] if any(beside) else []
         tools = [t for t in product(*known) if len(set(t)) == size and not any(set(pair) <= set(t) for pair in gap_pairs)]

@@ -11,7 +11,7 @@ from .columns import Units
 from .contact import find_onsets, is_moving
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
-from .steps import ALIKE, ERROR_RATE, FEWEST, HARDLY, LITTLE, MOSTLY, TINY, Steps, correlations
+from .steps import ALIKE, ERROR_RATE, FEWEST, HARDLY, LITTLE, MOSTLY, ROUNDED, TINY, Steps, correlations
 from .tool import positions_among
 
 
@@ -63,7 +63,7 @@ def _is_carried(steps: Steps, column: int) -> bool:
 def _clearly_alike(tool: Array, place: Array) -> dict[int, int]:
     """Return for dimensions of `place` (N, k) which column of `tool` (N, m) is clearly a linear function of each."""
     alike = np.abs(correlations(tool, place.T))  # (m, k)
-    statistic = alike * np.sqrt((len(tool) - 2) / np.maximum(1 - np.square(alike), TINY))  # Student's
+    statistic = alike * np.sqrt((len(tool) - 2) / np.maximum(1 - np.square(alike), ROUNDED))  # Student's
     is_clear = statistic > NormalDist().inv_cdf(1 - ERROR_RATE / 2 / alike.size)
     shown = np.where(is_clear & (np.square(alike) > MOSTLY), alike, 0.0)
     return {int(k): int(shown[:, k].argmax()) for k in np.flatnonzero(shown.any(0))}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..records import Array, Episode
-from .contact import Contact, tool_range
+from .contact import MIN_ONSETS, Contact, tool_range
 from .parts import AT_REST, Dimensions
 from .steps import BESIDE, LITTLE, MOST_DEVIATIONS, Steps, rounded
 
@@ -32,8 +32,8 @@ class Workspace:
 
     @property
     def is_left(self) -> bool:
-        """Whether objects leave it, and do not come back."""
-        return self.n_left >= LITTLE * self.n_episodes and self.n_back <= LITTLE * self.n_left
+        """Whether objects leave it, in more than one episode, and do not come back."""
+        return self.n_left >= max(MIN_ONSETS, LITTLE * self.n_episodes) and self.n_back <= LITTLE * self.n_left
 
     def options(self) -> dict[str, Any]:
         """Return the options that end an episode of training where the object leaves it."""

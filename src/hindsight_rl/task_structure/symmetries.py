@@ -68,7 +68,7 @@ class Symmetry:
             named.add((letter, to))
             part.source[to], part.factor[to] = taken, float(f"{minus}{scale or 1}")
             part.offset[to] = float(constant or 0.0)
-        if any(len(np.unique(part.source)) < len(part.source) for part in symmetry.parts):
+        if not symmetry.is_one_to_one:
             raise OptionError(f"The symmetry {text!r} uses a column twice on the right. Use each column once.")
         if spec.action.n_values and ((symmetry.action.factor != 1).any() or symmetry.action.offset.any()):
             raise OptionError(
@@ -80,6 +80,11 @@ class Symmetry:
     def parts(self) -> tuple[AffineMap, AffineMap, AffineMap]:
         """Return the maps of observations, goals and actions."""
         return self.observation, self.goal, self.action
+
+    @property
+    def is_one_to_one(self) -> bool:
+        """Whether no column is used twice."""
+        return all(len(np.unique(part.source)) == len(part.source) for part in self.parts)
 
     @property
     def largest_offset(self) -> float:

@@ -270,10 +270,10 @@ class StructureSearch:
         if found.contact is None:
             return
         is_subgoal_new = len(found.subgoals) > len(known.value("subgoals", ()))
-        has_more_symmetries = len(generators(found.symmetries)) > len(known.value("symmetries", ()))
-        if may_replace and (is_subgoal_new or has_more_symmetries or set(found.hidden) != set(hidden)):
+        has_new_symmetries = _has_new_symmetries(found, known.value("symmetries", ()))
+        if may_replace and (is_subgoal_new or has_new_symmetries or set(found.hidden) != set(hidden)):
             self._take(run, found)
-        elif not may_replace and (has_more_symmetries or found.needed):
+        elif not may_replace and (has_new_symmetries or found.needed):
             self.state.take_late(found)
 
     def _take(self, run: RunState, found: Structure) -> None:
@@ -307,6 +307,12 @@ def _next_look(steps: int, has_guesses: bool) -> int | None:
     """Return the environment steps after which the structure is inferred again; soon, if there are guesses of the tool."""
     due = [step for step in REFINE_AT if step > steps]
     return min([*due, steps + LOOK_EVERY]) if due and has_guesses else min(due, default=None)
+
+
+def _has_new_symmetries(found: Structure, used: Sequence[str]) -> bool:
+    """Whether more symmetries hold than are used, or later steps refute one of them: a wall may break it."""
+    refuted = {each.text for each in found.symmetries if each.is_refuted}
+    return len(generators(found.symmetries)) > len(used) or not refuted.isdisjoint(used)
 
 
 def _may_be_too_strong(found: Structure, spec: GoalSpec) -> bool:
