@@ -1,11 +1,14 @@
 """Where random actions touch nothing, what may be the tool is steered to the object."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import two_objects
 from pusher import COLUMNS, SPEC, Pusher, play, repeated_random_actions
 from two_objects import TwoObjects
 
+from hindsight_rl.records import ArraySpec
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import explain_missing, infer_structure, plan_guesses
 from hindsight_rl.structure.tool import possible_sizes
@@ -38,6 +41,22 @@ def test_the_tool_with_a_gap_to_the_object_is_steered_to_it(episodes):
     found = infer_structure([*episodes, *steered(plan, 5)], SPEC)
     assert (found.contact.tool, found.contact.object_columns) == (COLUMNS["tool"], COLUMNS["object"])
     assert found.guesses == ()
+
+
+def test_a_body_of_the_goal_may_be_the_tool(episodes):
+    spec = replace(SPEC, goal=ArraySpec((4,), "float64"))
+    tool = slice(*COLUMNS["tool"][:1], COLUMNS["tool"][-1] + 1)
+    with_body = [
+        replace(
+            each,
+            achieved_goal=np.hstack([each.observation[:, tool], each.achieved_goal]),
+            desired_goal=np.hstack([-each.desired_goal, each.desired_goal]),
+        )
+        for each in episodes
+    ]
+    found = infer_structure(with_body, spec)
+    assert [(part.dimensions, part.kind) for part in found.parts.parts] == [((0, 1), "body"), ((2, 3), "unmoved")]
+    assert found.guesses == (COLUMNS["tool"],)
 
 
 def test_without_a_gap_neighbouring_positions_are_steered():

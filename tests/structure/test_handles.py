@@ -9,9 +9,10 @@ from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.structure import explain_findings, explain_missing, infer_structure
 from hindsight_rl.structure.columns import Units, find_goal_copies
 from hindsight_rl.structure.controlled import find_controlled_columns
-from hindsight_rl.structure.handles import find_handles
+from hindsight_rl.structure.handles import Handle, find_handles
 from hindsight_rl.structure.parts import find_parts
 from hindsight_rl.structure.steps import Steps
+from hindsight_rl.task_structure.affine import AffineColumns
 from hindsight_rl.task_structure.subgoals import Subgoals
 
 # columns: the hand at x and y, how far the drawer is open, the switch, the lamp and its place, and a random number
@@ -133,6 +134,14 @@ def test_a_body_that_mostly_rests_is_not_its_own_tool():
     for each in episodes:
         each.achieved_goal[:, 0] = each.observation[:, 0]
     assert [(each.dimension, each.tool) for each in handles_of(episodes)] == [(1, (0, 1)), (2, (0, 1))]
+
+
+def test_the_place_of_a_handle_follows_the_origin_of_positions():
+    """By hand: 0.7 and 0.4 are added to the tool's columns, and 0.1 to the column of which the place depends."""
+    handle = Handle(2, (0, 1), AffineColumns((0, 4), (0.0, 2.0), (0.3, 0.2)), 9, (0.1, 0.1, 0.1))
+    shifted = handle.shifted({0: 0.7, 1: 0.4, 4: 0.1})
+    assert shifted.place.offset == pytest.approx((0.3 + 0.7, 0.2 + 0.4 - 2 * 0.1))
+    assert shifted.place.factor == (0.0, 2.0)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,7 +11,7 @@ from two_objects import COLUMNS, SPEC, THRESHOLD, TwoObjects, compute_reward
 from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
-from hindsight_rl.structure.columns import Units
+from hindsight_rl.structure.columns import Gap, Units
 from hindsight_rl.structure.contact import find_onsets
 from hindsight_rl.structure.object_sequence import ObjectSequence, count_moved
 from hindsight_rl.structure.steps import Steps
@@ -100,8 +100,8 @@ def test_networks_see_either_object_in_the_place_of_the_first(inferred):
     assert (first.columns, other.columns) == ((2, 3, 6, 7), (4, 5, 8, 9))
 
 
-def contact_of(columns):
-    return Contact(tool=(0,), object_columns=columns, n_onsets=9, distances=(1.0, 1.0, 1.0), in_reach=1.0, moves_on=0.0)
+def contact_of(columns, tool=0):
+    return Contact(tool=(tool,), object_columns=columns, n_onsets=9, distances=(1.0, 1.0, 1.0), in_reach=1.0, moves_on=0.0)
 
 
 def exchange(source, factor=(1.0,) * 7):
@@ -113,6 +113,7 @@ OTHER_SIGN = EXCHANGES | {(1, 2): exchange([0, 1, 3, 2, 4, 6, 5], [1, 1, 1, 1, 1
 OTHER_SCALE = EXCHANGES | {(0, 1): exchange([0, 2, 1, 3, 5, 4, 6], [1, 1, 1, 1, 100, 0.01, 1])}
 ABOUT_SAME = EXCHANGES | {(0, 1): exchange([0, 2, 1, 3, 5, 4, 6], [1, 1, 1, 1, 1.25, 0.8, 1])}
 CENTIMETRES = Units(np.array([1, 1, 0.01, 1, 1, 1, 1.0]), np.zeros(7), np.ones(7, bool))
+BY_GAPS = replace(Units.same(7), gaps=(Gap(4, 1, 1.0),))  # the tool, column 7, is column 1 less column 4
 SHIFTED = Units(np.ones(7), np.array([0, 0, 0, 0, 0, 3.0, 0]), np.ones(7, bool))
 
 
@@ -132,6 +133,16 @@ def test_the_columns_of_each_object_follow_from_exchanges_of_neighbours(exchange
     contacts = tuple(contact_of((column,)) for column in (1, 2, 3))
     sequence = ObjectSequence(((0,), (1,), (2,)), contacts, (), (1.0, 1.0, 1.0))
     assert sequence.with_columns(exchanges, units).columns == columns
+
+
+def test_a_tool_made_of_columns_of_an_object_and_handles_leave_out_shared_columns():
+    sequence = ObjectSequence(
+        ((0,), (1,), (2,)), tuple(contact_of((column,), 7) for column in (1, 2, 3)), (), (1.0, 1.0, 1.0)
+    )
+    assert sequence.with_columns(EXCHANGES, BY_GAPS).columns == ()
+    shared = replace(sequence, columns=((1,), (2,), (3,)))
+    assert [" columns=" in text for text in shared.subgoals(BY_GAPS)] == [True] * 3
+    assert [" columns=" in text for text in shared.subgoals(BY_GAPS, are_all=False)] == [False] * 3  # drawers have none
 
 
 def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
