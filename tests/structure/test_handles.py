@@ -61,6 +61,15 @@ def test_places_of_a_drawer_a_switch_and_a_lamp():
     assert lamp.distances[1] < REACH + 0.05
 
 
+def test_what_moves_alone_has_handles_though_its_errors_add_up_to_one_distance():
+    """As those of three drawers, whose distance to the goal is that of all of them."""
+    steps = Steps.from_episodes(play(60))
+    parts = find_parts(steps, errors_add_up=lambda dimensions: True)
+    assert parts.objects == ((0, 1, 2),)
+    found = find_handles(steps, parts, find_goal_copies(steps), find_controlled_columns(steps))
+    assert [each.dimension for each in found] == [0, 1, 2]
+
+
 def test_they_become_subgoals_in_the_order_of_the_goal():
     found = infer_structure(play(60), SPEC)
     assert found.contact is None

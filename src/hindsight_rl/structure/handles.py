@@ -126,12 +126,20 @@ def single_dimensions(steps: Steps, parts: Parts, positions: Sequence[int]) -> l
 
     If there are positions, that is what moves without them in more than a few of its steps, as an empty tray does.
     """
-    single = [k for each in parts.objects for k in each if k not in positions and (len(positions) > 0 or len(each) == 1)]
+    single = [k for each in parts.objects for k in each if k not in positions]
     if not positions:
-        return single
+        alone = [each for each in parts.objects if len(each) == 1 or _move_alone(steps, each)]
+        return [k for each in alone for k in each]
     (known,) = steps.of_objects([positions])
     moves = {k: _only(k, steps).moved > 0 for k in single}
     return [k for k in single if (known.moved[moves[k]] == 0).sum() > LITTLE * moves[k].sum()]
+
+
+def _move_alone(steps: Steps, dimensions: Sequence[int]) -> bool:
+    """Return whether dimensions of one part move, and seldom two of them in one step, as two drawers do."""
+    is_moving = np.stack([_only(k, steps).moved > 0 for k in dimensions])
+    n_moving = is_moving.sum(0)
+    return bool(is_moving.any(1).all() and (n_moving > 1).sum() <= LITTLE * (n_moving > 0).sum())
 
 
 def _only(dimension: int, steps: Steps) -> Steps:
