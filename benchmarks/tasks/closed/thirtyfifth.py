@@ -1,4 +1,4 @@
-"""Closed tasks: a tractor with a spike, an arm at a hatch, a bartender, a pony and a gate, and two robots at a door."""
+"""Closed tasks: a tractor with a spike, an arm at a hatch, and a bartender."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from ..open.base import Array, Seen, SizedTask, clipped, push_out, unit, wrapped
+from ..open.base import Array, Seen, SizedTask, clipped, unit, wrapped
 from ..task import Observation, Task
 
 
@@ -211,147 +211,8 @@ def shove_mug() -> Any:
     return act
 
 
-class PaddockGate(SizedTask):
-    """A groom leads a pony on a rope to a place, and slides a gate to a wished opening. In metres.
-
-    The goal: place of the pony (x), opening of the gate, place of the pony (y). A hand holds the rope or the handle of
-    the gate, if one of them is near. Actions: steps along x and y, and the hand (above 0 holds).
-    """
-
-    numbers, near, near_gate = (9, 3, 3), 0.75, 0.45
-    pace, reach, rope, post, size = 0.65, 0.8, 1.0, np.array([3.0, 9.3]), 10.0
-
-    def begin(self) -> None:
-        self.held, self.gate = 0, float(self.np_random.uniform(0, 4))
-        self.pony = self.place(2, [8, 6.5])
-        self.groom = np.clip(self.pony + self.np_random.uniform(1.2, 3) * unit(self.np_random.uniform(-3.14, 3.14)), 0, 10)
-        self.goal = self.achieved()
-        while np.linalg.norm(self.goal[::2] - self.pony) < 1.5 or abs(self.goal[1] - self.gate) < 1:
-            self.goal = self.place([2, 0, 1.5], [8, 4, 7], 3)
-
-    def handle(self) -> Array:
-        """Return the position of the handle of the gate."""
-        return np.array([self.post[0] + self.gate, self.post[1]])
-
-    def achieved(self) -> Array:
-        return np.array([self.pony[0], self.gate, self.pony[1]])
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        gap = achieved_goal - desired_goal
-        return (np.linalg.norm(gap[..., ::2], axis=-1) < self.near) & (np.abs(gap[..., 1]) < self.near_gate)
-
-    def move(self, action: Array) -> None:
-        gaps = [float(np.linalg.norm(self.pony - self.groom)), float(np.linalg.norm(self.handle() - self.groom))]
-        if action[2] <= 0:
-            self.held = 0
-        elif self.held == 0 and min(gaps) < self.reach:
-            self.held = 1 if gaps[0] < gaps[1] else -1
-        before = self.groom
-        self.groom = np.clip(before + self.pace * action[:2], 0, self.size)
-        if self.held == 1:
-            gap = self.pony - self.groom
-            self.pony = self.groom + gap * min(1.0, self.rope / max(1e-9, float(np.linalg.norm(gap))))
-        if self.held == -1:
-            self.gate = float(np.clip(self.gate + self.groom[0] - before[0], 0, 4))
-            self.held = -1 if np.linalg.norm(self.handle() - self.groom) < self.rope else 0
-
-    def observe(self) -> Array:
-        (x, y), (east, north) = self.groom, self.pony - self.groom
-        flies = self.np_random.uniform(0, 3)
-        return np.array([x, self.gate, y, self.held, east, self.post[1] - y, north, flies, self.post[0] + self.gate - x])
-
-
-def lead_pony() -> Any:
-    """Take the rope and lead the pony to its place, then take the gate by its handle and slide it."""
-
-    def act(observation: Observation) -> Array:
-        seen, task, lack = (
-            observation["observation"],
-            PaddockGate,
-            observation["desired_goal"] - observation["achieved_goal"],
-        )
-        far, gap, to_gate = float(np.linalg.norm(lack[::2])), seen[[4, 6]], seen[[8, 5]]
-        is_brought = far < 0.3
-        if seen[3] == (-1 if is_brought else 1):
-            way = np.array([lack[1], 0]) if is_brought else gap + lack[::2] * (1 + task.rope / far)
-            return clipped(*(way / task.pace), 1)
-        way = to_gate if is_brought else gap
-        is_near = seen[3] == 0 and np.linalg.norm(way) < 0.3
-        return clipped(*(way / task.pace), 1 if is_near else -1)
-
-    return act
-
-
-class PlateDoor(SizedTask):
-    """Two robots in a house of two rooms: the second drives to a place, mostly in the other room. Decimetres.
-
-    The door between the rooms is open only while the first robot stands on a plate. Robots push each other aside.
-    Actions: speeds of the first robot, then of the second one.
-    """
-
-    numbers, near = (12, 2, 4), 0.9
-    pace, radius, plate_radius, half, span = 0.9, 0.5, 1.0, 1.3, np.array([9.0, 5.0])
-
-    def begin(self) -> None:
-        self.robots, self.speeds = self.pair(), np.zeros((2, 2))
-        self.plate = self.place([-8, -4], [-3, 4])
-        while np.linalg.norm(self.plate - self.robots[0]) < 2 or np.linalg.norm(self.robots[1] - self.robots[0]) < 1.2:
-            self.robots = self.pair()
-        self.goal = self.robots[1]
-        while np.linalg.norm(self.goal - self.robots[1]) < 2:
-            is_far = self.np_random.random() < 0.8
-            self.goal = self.place([1.5, -4], [8, 4]) if is_far else self.place([-8, -4], [-1.5, 4])
-
-    def pair(self) -> Array:
-        """Return two random places in the first room."""
-        return self.place([-8, -4, -8, -4], [-1.5, 4, -1.5, 4], 4).reshape(2, 2)
-
-    def achieved(self) -> Array:
-        return np.array(self.robots[1])
-
-    def is_open(self) -> bool:
-        """Return whether the first robot stands on the plate."""
-        return bool(np.linalg.norm(self.robots[0] - self.plate) < self.plate_radius)
-
-    def move(self, action: Array) -> None:
-        self.speeds = 0.4 * self.speeds + 0.6 * self.pace * action.reshape(2, 2)
-        to = self.robots + self.speeds
-        overlap = push_out(to[0], to[1], 2 * self.radius)
-        to = np.clip(to + 0.5 * np.array([overlap, -overlap]), -self.span, self.span)
-        sides = np.where(self.robots[:, 0] < 0, -1.0, 1.0)
-        is_in_door = (np.abs(to[:, 1]) < self.half) & (np.abs(self.robots[:, 1]) < self.half) & self.is_open()
-        to[:, 0] = np.where(is_in_door, to[:, 0], sides * np.maximum(sides * to[:, 0], 0.2))
-        self.robots = to
-
-    def observe(self) -> Array:
-        (first, second), here = self.robots, self.plate - self.robots[0]
-        speeds = self.speeds.T.ravel()
-        return np.array([*(second - first), self.is_open(), *speeds, *here, *second, self.half])
-
-
-def pass_door() -> Any:
-    """Put the first robot on the plate; drive the second to the door, through it, and to the goal."""
-
-    def act(observation: Observation) -> Array:
-        seen, goal, task = observation["observation"].astype(float), observation["desired_goal"], PlateDoor
-        at = seen[9:11]
-        way = goal - at
-        if (at[0] < 0) != (goal[0] < 0) or abs(at[0]) < 0.6:
-            side = -1.0 if at[0] < 0 else 1.0
-            is_before = abs(at[1]) < 0.7
-            way = np.array([1.2 * np.sign(goal[0]) if is_before and seen[2] else 0.8 * side, 0]) - at
-        gap = seen[:2]
-        if np.linalg.norm(gap) < 1.4 and gap @ way < 0:
-            way = way + np.array([-gap[1], gap[0]]) * 3
-        return clipped(*(seen[7:9] / task.pace), *(way / task.pace))
-
-    return act
-
-
 TASKS: tuple[Task, ...] = (
     Task("SpikeTractor-v0", "grasp", "closed", SpikeTractor, 50, stab),
     Task("ArmHatch-v0", "pull", "closed", ArmHatch, 50, slide_hatch),
     Task("BarTender-v0", "hit", "closed", BarTender, 45, shove_mug),
-    Task("PaddockGate-v0", "several-objects", "closed", PaddockGate, 60, lead_pony),
-    Task("PlateDoor-v0", "several-bodies", "closed", PlateDoor, 50, pass_door),
 )

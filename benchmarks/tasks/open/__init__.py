@@ -35,6 +35,7 @@ from . import (
     variants,
     walls,
     workplaces,
+    yards,
 )
 
 _PHYSICS = (
@@ -66,6 +67,7 @@ _PHYSICS = (
     flights,
     drifting,
     curios,
+    yards,
     circuits,
     variants,
 )
