@@ -145,6 +145,11 @@ def test_an_object_may_have_one_dimension():
     assert find_parts(steps_of(path(1, 1), path(2, 2))).has_positions
 
 
+def test_a_drawer_that_moved_does_not_divide_a_block_that_nothing_moved_yet():
+    goals = ([0, 0, 0], [1, 1, 1])
+    assert kinds(path(1, 0, 0), path(2, 0, 0), goals=goals) == [((0,), "object"), ((1, 2), "unmoved")]
+
+
 @pytest.mark.parametrize(
     ("paths", "expected"),
     [

@@ -239,11 +239,15 @@ def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:
 def _unmoved_parts(groups: list[list[int]], run: list[int], is_asked: Array) -> list[list[int]]:
     """Return the parts of the usual size of neighbouring dimensions that never moved; none if their number does not fit.
 
+    What has one dimension, as a drawer, says nothing of the size of others: then all that desired goals ask for is one.
+
     is_asked: whether the desired goals of each dimension differ. Each part has one of which they do.
     """
-    sizes = [len(group) for group in groups]
+    sizes, asked = [len(group) for group in groups if len(group) > 1], [k for k in run if is_asked[k]]
+    if groups and not sizes:
+        return [asked] if asked else []
     usual = max(sizes, key=sizes.count, default=len(run))
-    for dimensions in (run, [k for k in run if is_asked[k]]):
+    for dimensions in (run, asked):
         parts = [dimensions[at : at + usual] for at in range(0, len(dimensions), usual)]
         if len(dimensions) % usual == 0 and all(is_asked[part].any() for part in parts):
             return parts
