@@ -29,10 +29,14 @@ class Poses:
         """Return the steps with positions as goals."""
         return steps.of_objects([self.positions])[0]
 
-    def of_symmetry(self, symmetry: Symmetry) -> Symmetry:
-        """Return what a symmetry of whole goals does with positions."""
-        goal, at = symmetry.goal, list(self.positions)
-        return replace(symmetry, goal=AffineMap(np.searchsorted(at, goal.source[at]), goal.factor[at], goal.offset[at]))
+    def of_symmetries(self, symmetries: Sequence[Symmetry]) -> list[Symmetry]:
+        """Return what symmetries of whole goals do with positions, without those that exchange positions with others."""
+        at, found = list(self.positions), []
+        for each in symmetries:
+            source, factor, offset = (part[at] for part in (each.goal.source, each.goal.factor, each.goal.offset))
+            if set(source.tolist()) == set(at):
+                found.append(replace(each, goal=AffineMap(np.searchsorted(at, source), factor, offset)))
+        return found
 
     def completed(self, verdict: SymmetryVerdict, units: Units, known: Sequence[Symmetry]) -> SymmetryVerdict:
         """Return a verdict about positions as one about whole goals.
@@ -59,10 +63,8 @@ def find_symmetries(
     contact, poses = sequence.joint, Poses(sequence.joint_dimensions, steps.goal_size)
     if not (contact.has_equal_objects and are_constant(steps, sequence)):
         return ()
-    of_positions = [poses.of_symmetry(each) for each in known]
-    axes = AxisSymmetries(
-        poses.of_steps(steps), visible, contact, found.controlled, found.units, of_positions, found.has_choices
-    )
+    of_positions, known_there = poses.of_steps(steps), poses.of_symmetries(known)
+    axes = AxisSymmetries(of_positions, visible, contact, found.controlled, found.units, known_there, found.has_choices)
     return tuple(poses.completed(each, found.units, known) for each in axes.find())
 
 
