@@ -18,7 +18,7 @@ from .contact import MIN_ONSETS, SWITCH, find_onsets, is_at_rest, reach
 from .controlled import ControlledColumns
 from .parts import POSITION_SIZES, Parts
 from .steps import EXCEPTIONS, HELD_OUT, LITTLE, MOSTLY, SAMPLED, Steps, at_equal_intervals, rounded
-from .tool import CANDIDATES, CLEARLY, MOST_GUESSES, are_alike, positions_among
+from .tool import CANDIDATES, CLEARLY, MOST_GUESSES, are_alike, likelihood_of, positions_among
 
 MOST_ROWS = SAMPLED**2  # at rest, that onsets are compared with
 
@@ -80,7 +80,7 @@ def find_handles(
 
     Along each axis that is a constant place, 0 for gaps, or another column, or a linear function of how far the dimension
     is moved. One tool moves all of them: no columns that show objects. It must be clearly nearer there than by chance for
-    each choice that is compared, as in `tool._rank_tools`; a number that is fitted explains one onset.
+    each choice that is compared.
 
     tool: its columns if they are known. positions: dimensions of the goal that are positions of objects. Others that hardly
         move without these, as the angle of an object, need no handle.
@@ -223,16 +223,14 @@ class _Seen:
 
 
 def _joint_likelihood(places: Sequence[_Place]) -> float:
-    """Return the logarithm of the likelihood that these are the axes of the place, see `tool._rank_tools`.
+    """Return the logarithm of the likelihood that these are the axes of the place.
 
     The tool is there before the step, too. Then what the step itself changes is no place: a switch that is off until then.
     """
     at_onset, at_rest = (
         reduce(np.add, [np.square(getattr(each, name)) for each in places]).max(0) for name in ("at_onset", "at_rest")
     )
-    n_nearer = 1 + np.searchsorted(np.sort(at_rest), at_onset)
-    n_free = len(at_onset) - max(each.n_fitted for each in places)
-    return -n_free * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
+    return likelihood_of(at_onset, at_rest, max(each.n_fitted for each in places))
 
 
 def _is_away(places: Sequence[_Place], distance: float) -> bool:

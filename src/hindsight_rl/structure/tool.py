@@ -203,9 +203,7 @@ def _rank_tools(
 
     positions: ascending. gap_pairs: of two columns one is a gap, so no tool has both.
 
-    While the object rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these
-    steps. If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most
-    (m e)^-n; by chance it is 1. The tool is near before the step, too: what is painted appears where the brush is.
+    The tool is near before the step, too: what is painted appears where the brush is.
     """
     at = list(positions)
     before = steps.observation[:, at, None] - steps.achieved_goal[:, None]  # (N, positions, size)
@@ -218,10 +216,22 @@ def _rank_tools(
     for chosen in sorted({*nearest, *(_ordered_as(shown, chosen) for chosen in nearest)}):  # see `_certain`
         if not any(len(pair) > 1 and pair <= set(chosen) for pair in apart):
             square = gap[:, chosen, range(len(chosen))].sum(1)
-            n_nearer = 1 + np.searchsorted(np.sort(square[at_rest]), square[onsets])
-            likelihood = -len(onsets) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
+            likelihood = likelihood_of(square[onsets], square[at_rest])
             ranked.append((likelihood, tuple(positions[i] for i in chosen)))
     return sorted(ranked, reverse=True)
+
+
+def likelihood_of(at_onset: Array, at_rest: Array, n_fitted: int = 0) -> float:
+    """Return the logarithm of the likelihood that a tool is what moves something; by chance it is 0.
+
+    While this rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these steps.
+    If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most (m e)^-n.
+
+    at_onset, at_rest: distances, or their squares, at onsets, (n,), and at rest, (N,). n_fitted: numbers that were fitted to the onsets: each
+    explains one of them.
+    """
+    n_nearer = 1 + np.searchsorted(np.sort(at_rest), at_onset)
+    return (n_fitted - len(at_onset)) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))
 
 
 def _in_one_order(
