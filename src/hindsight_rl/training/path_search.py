@@ -1,6 +1,6 @@
 """The plan of paths over waypoints, and the trial of it where an agent mostly fails.
 
-Walls may make paths longer than random actions show.
+Walls may make paths longer than random actions show, and joints that move together make them shorter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Build = Callable[[Settings, Agent | None, Mapping[str, Array] | None], Parts]
 class PathSearch:
     """Lets every second episode of an agent that mostly fails follow planned paths, and plans them for good if that helps.
 
-    The networks stay the same. resolve, build: see `StructureSearch`.
+    Where paths were planned from the start, as goals are far away, every fourth episode follows none, and the plan is given
+    up if that helps. The networks stay the same. resolve, build: see `StructureSearch`.
     """
 
     def __init__(self, resolve: Resolve, build: Build) -> None:
@@ -38,12 +39,14 @@ class PathSearch:
         """Begin or end the trial if that is due. found: what the episodes so far show."""
         trial, has_waypoints = state.open_trial, run.settings.agent_options.n_waypoints > 0
         mostly_fails = run.counts.env_steps >= AGAIN_FROM and run.success.interval[1] < MOSTLY
-        if state.trial is None and mostly_fails and found.has_paths and not has_waypoints:
-            if self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
+        if state.trial is None and mostly_fails and found.has_paths:
+            if has_waypoints:
+                state.trial = PathTrial(are_usual=True) if state.found.value("n_waypoints") else None
+            elif self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
                 state.trial = PathTrial()
         elif trial is not None and (trial.is_clear or not mostly_fails):
             trial.is_over = True
-            self._plan(run, state, str(trial) if trial.helps else "")
+            self._plan(run, state, str(trial) if trial.is_followed else "")
         if state.open_trial is not None:
             state.next_at = run.counts.env_steps + LOOK_EVERY
 

@@ -291,6 +291,11 @@ class SearchState:
         """The trial of planned paths, as long as it is not decided."""
         return None if self.trial is None or self.trial.is_over else self.trial
 
+    @property
+    def follows_paths(self) -> bool:
+        """Whether the policy acts for waypoints, if it has any."""
+        return self.open_trial is None or self.open_trial.are_usual
+
     def searching(self, exploration: Exploration, episode: int, success: UnguidedSuccess) -> Exploration:
         """Return the exploration of an episode of an agent that learns.
 

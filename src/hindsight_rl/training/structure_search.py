@@ -132,7 +132,7 @@ class StructureSearch:
         self.state = SearchState.from_json(data)
         if (settings := self._resolve(self.state.found)) != run.settings:
             run.rebuild(self._build(settings, None, stored), settings)
-        run.settings, run.agent.follows_paths = settings, self.state.open_trial is None
+        run.settings, run.agent.follows_paths = settings, self.state.follows_paths
 
     def _look_for_contact(self, run: RunState, episodes: Sequence[Episode]) -> None:
         state, steps = self.state, run.counts.env_steps

@@ -10,6 +10,7 @@ from ..records.exploration import Exploration
 from ..records.statistics import wilson_interval
 
 WINDOW = 50  # unguided episodes: fewer do not show that an agent is poor
+SELDOM = 4  # episodes: one of them leaves out paths that are usual, as every guess of a tool takes one of four
 RECENT = 20  # the last of these episodes: a rate over more of them would follow an agent that improves too slowly
 
 
@@ -72,22 +73,29 @@ def read_successes(data: Sequence[object]) -> UnguidedSuccess:
 class PathTrial:
     """Whether unguided episodes succeed more often if the policy acts for waypoints on the path to the goal.
 
-    on_path: the success of those with even numbers, which do so. straight: of those with odd numbers, which do not.
-    is_over: whether it is decided.
+    on_path: the success of those that do so. straight: of those that do not: every second one, or every fourth if paths are
+        usual.
+    is_over: whether it is decided. are_usual: whether paths are followed unless they clearly harm, as goals are far away.
     """
 
     on_path: UnguidedSuccess = field(default_factory=UnguidedSuccess)
     straight: UnguidedSuccess = field(default_factory=UnguidedSuccess)
     is_over: bool = False
+    are_usual: bool = False
+
+    def _is_straight(self, episode: int) -> bool:
+        return episode % (SELDOM if self.are_usual else 2) == 1
 
     def exploration(self, exploration: Exploration, episode: int) -> Exploration:
-        """Return the exploration of an episode. Those with even numbers may also seek waypoints for their own sake."""
-        return exploration if episode % 2 == 0 else replace(exploration, exploration_episodes=0.0, follows_paths=False)
+        """Return the exploration of an episode. Those on paths may also seek waypoints for their own sake."""
+        if not self._is_straight(episode):
+            return exploration
+        return replace(exploration, exploration_episodes=0.0, follows_paths=False)
 
     def add(self, episode: Episode) -> None:
         """Add the last episode."""
         if episode.is_unguided:
-            (self.straight if episode.number % 2 else self.on_path).add(bool(episode.success))
+            (self.straight if self._is_straight(episode.number) else self.on_path).add(bool(episode.success))
 
     @property
     def helps(self) -> bool:
@@ -95,11 +103,23 @@ class PathTrial:
         return self.on_path.interval[0] > self.straight.interval[1]
 
     @property
+    def harms(self) -> bool:
+        """Whether episodes on paths succeed less often for certain."""
+        return self.straight.interval[0] > self.on_path.interval[1]
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether paths are followed for good."""
+        return not self.harms if self.are_usual else self.helps
+
+    @property
     def is_clear(self) -> bool:
         """Whether paths help, or episodes that follow them do not succeed more often: then they cost steps for nothing.
 
-        As long as no other episode succeeds, there is nothing to lose.
+        As long as no other episode succeeds, there is nothing to lose. Paths that are usual must harm for certain.
         """
+        if self.are_usual:
+            return self.helps or self.harms
         on_path, straight = self.on_path.successes, self.straight.successes
         return self.helps or (any(straight) and sum(straight) * len(on_path) >= sum(on_path) * len(straight))
 
