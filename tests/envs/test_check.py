@@ -913,3 +913,41 @@ class Cells(Pixels):
 def test_whole_numbers_are_no_categories_if_goals_beside_the_achieved_one_are_reached(env, has_categories):
     found = {choice.option for choice in check_goal_env(env).facts.choices()}
     assert ("categories" in found) == has_categories
+
+
+class Written(Line):
+    """Resets write the goal into one array, as a simulator has it, and the goal is a view of it."""
+
+    def __init__(self):
+        super().__init__()
+        self.memory = np.zeros((1, 2), np.float32)
+        self.goal = self.memory[0]
+
+    def reset(self, *, seed=None, options=None):
+        gymnasium.Env.reset(self, seed=seed)
+        self.place, self.steps = self.np_random.uniform(-3, 3), 0
+        self.memory[:] = self.np_random.uniform(-3, 3)
+        return self.observe(), {}
+
+
+def test_after_the_check_an_environment_chooses_its_goals_as_before():
+    env = Written()
+    check_goal_env(env)
+    assert len({env.reset()[0]["desired_goal"].tobytes() for _ in range(20)}) == 20
+
+
+def test_a_reward_that_reads_the_success_of_the_step_is_refused():
+    env = Line()
+    env.compute_reward = lambda achieved, desired, info: np.asarray(info["is_success"], np.float32) - 1
+    level, sentence = finding(env, "info keys")
+    assert level == "error"
+    assert "is_success says whether a step reached its own goal" in sentence
+
+
+def test_an_observation_without_columns_shows_no_goal():
+    env = Line()
+    empty = gymnasium.spaces.Box(-1, 1, (0,), np.float32)
+    env.observation_space = spaces.Dict({**env.observation_space.spaces, "observation": empty})
+    env.observe = lambda: {**Line.observe(env), "observation": np.zeros(0, np.float32)}
+    options = {choice.option: choice.value for choice in check_goal_env(env).facts.choices()}
+    assert options["observation_keys"] == ("achieved_goal",)

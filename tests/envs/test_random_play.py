@@ -76,3 +76,4 @@ def test_numeric_info_omits_entries_that_are_not_numbers_or_not_in_every_info():
     columns = numeric_info([{"a": 1, "b": "x", "c": 1.0, "d": [1, 2]}, {"a": True, "b": "y", "d": [3, 4]}])
     assert {k: v.tolist() for k, v in columns.items()} == {"a": [1, 1], "d": [[1, 2], [3, 4]]}
     assert numeric_info([]) == {}
+    assert numeric_info([{"contacts": [[1], [2, 3]], "speed": 2.0}] * 2).keys() == {"speed"}

@@ -167,6 +167,30 @@ def test_an_episode_that_is_truncated_early_without_a_success_has_failed(time_li
     assert not play_episode(GivesUp(), stay, seed=5).terminated  # every truncation may be that of the time limit
 
 
+def test_an_episode_that_is_truncated_at_the_limit_of_the_run_has_not_failed():
+    """The environment names a longer limit than it has, and the run was told the right one."""
+
+    class GivesUp(PointReach):
+        def step(self, action):
+            return *super().step(action)[:3], self._steps == 4, {"is_success": False}
+
+    stay = lambda observation: np.zeros(2, np.float32)  # noqa: E731
+    assert not play_episode(GivesUp(), stay, seed=5, limit=4, time_limit=10).terminated
+
+
+def test_entries_of_info_are_copies():
+    class Reuses(PointReach):
+        cost = np.zeros(1)
+
+        def step(self, action):
+            self.cost[:] += 1
+            return *super().step(action)[:4], {"is_success": False, "cost": self.cost}
+
+    stay = lambda observation: np.zeros(2, np.float32)  # noqa: E731
+    episode = play_episode(Reuses(), stay, seed=5, limit=3, info_keys=("cost[1]",))
+    assert episode.info["cost"].ravel().tolist() == [1, 2, 3]
+
+
 def test_a_job_knows_the_time_limit_of_the_task_and_whether_rewards_have_two_values():
     class GivesUp(PointReach):
         def step(self, action):

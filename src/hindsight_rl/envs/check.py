@@ -135,6 +135,7 @@ def check_goal_env(
                 findings.append(_run("symmetries", check_symmetries, probe, symmetries))
             with contextlib.suppress(Exception):  # the finding of the same check says what failed
                 facts = find_facts(probe)
+            probe.restore_goal()
     except GoalEnvError as problem:
         findings = [CheckResult("error", "first episodes", str(problem))]
     finally:

@@ -52,7 +52,7 @@ def check_time_limit(probe: Probe) -> Answer:
     limit, longest = probe.spec.max_episode_steps, max(map(len, probe.random))
     if limit is None:
         fix = "Set max_episode_steps (--max-episode-steps N)"
-        may_be_endless = longest == MAX_STEPS and not probe.is_terminated.any()
+        may_be_endless = longest == MAX_STEPS and not any(any(each.terminated) for each in probe.random)
         if may_be_endless and len(play(probe.env, SEEDS[0], LONG_STEPS)) == LONG_STEPS:
             return "error", f"none was found, and an episode did not end within {LONG_STEPS:,} steps. {fix}"
         return "warning", f"none was found; the longest of {len(probe.random)} episodes had {longest} steps. {fix}"
@@ -113,7 +113,8 @@ def check_success(probe: Probe) -> Answer:
         fix = f"Let step set info['is_success'] to True{where}"
         return (
             "error",
-            f"the info of {probe.step_name(i)} needs is_success or success, but has only {sorted(infos[i])}. {fix}",
+            f"the info of {probe.step_name(i)} needs True or False as is_success or success, but has only "
+            f"{sorted(key for key, value in infos[i].items() if value is not None)}. {fix}",
         )
     if probe.success_fault:
         return "warning", probe.success_fault

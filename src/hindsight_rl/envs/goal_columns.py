@@ -41,6 +41,8 @@ def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
     )
     if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved)):
         return ()
+    if not seen.shape[1]:
+        return tuple(range(achieved.shape[1]))
     errors = np.array([np.square(seen.astype(np.float64) - values[:, None]).mean(0).min() for values in achieved.T])
     is_equal = errors <= np.square(FLOAT32_ROUNDING * np.abs(achieved).max(0))
     missing = np.flatnonzero(~(is_equal | are_noisy_copies(errors, achieved.var(0)))).tolist()

@@ -328,7 +328,8 @@ def time_limit(env: Environment) -> int | None:
     config = getattr(env.unwrapped, "config", None)
     if isinstance(config, Mapping) and {"duration", "policy_frequency"} <= set(config):  # highway-env counts seconds
         limits.append(math.ceil(config["duration"] * config["policy_frequency"]))
-    return min((int(n) for n in limits if isinstance(n, int | np.integer) and n > 0), default=None)
+    steps = [int(n) for n in limits if isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0]
+    return min(steps, default=None)
 
 
 def resets_exactly(env: Environment, max_steps: int = 100) -> bool:

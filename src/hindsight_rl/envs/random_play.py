@@ -98,7 +98,7 @@ def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Calla
             episode.rewards.append(reward)
             episode.terminated.append(bool(terminated))
             episode.truncated.append(bool(truncated))
-            episode.infos.append(dict(info))
+            episode.infos.append({k: v.copy() if isinstance(v, np.ndarray) else v for k, v in info.items()})
             if terminated or truncated:
                 break
     except Exception as problem:
@@ -156,12 +156,20 @@ def random_state_kept(env: Environment) -> Iterator[None]:
 
 def numeric_info(infos: Sequence[Mapping[str, Any]]) -> dict[str, Array]:
     """Return arrays (T, ...) of the numeric entries that all T infos have."""
-    columns = {key: [np.asarray(info.get(key)) for info in infos] for key in (infos[0] if len(infos) else ())}
+    columns = {key: [_array(info.get(key)) for info in infos] for key in (infos[0] if len(infos) else ())}
     return {
         key: np.stack(values)
         for key, values in columns.items()
         if all(value.dtype.kind in "biuf" and value.shape == values[0].shape for value in values)
     }
+
+
+def _array(value: Any) -> Array:
+    """Return a value as an array; one of no numbers if it cannot be one, as lists of other lengths."""
+    try:
+        return np.asarray(value)
+    except Exception:
+        return np.asarray(None)
 
 
 def name_of(env: Environment) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..records.info_keys import info_key
 from ..records.reward_scale import is_close
+from .goal_functions import SUCCESS_KEYS
 from .probe import Probe
 from .reset_rule import Answer, listed
 
@@ -166,4 +167,9 @@ def check_info_keys(probe: Probe, given: Sequence[str]) -> Answer:
     if not (needed := tuple(probe.info_keys)):
         return "ok", f"{len(probe.random[0])} rewards are the same without info"
     read = f"the functions of the environment read {', '.join(needed)}"
+    if own := [key for key in needed if key.partition("[")[0] in SUCCESS_KEYS]:
+        return "error", (
+            f"{read}, but {own[0]} says whether a step reached its own goal. Relabelled goals are others: compare "
+            f"achieved_goal with the desired_goal that is given"
+        )
     return "ok", f"{read}. `train` and HER keep it; your own buffer needs info_keys={needed}"

@@ -309,7 +309,7 @@ def play_episode(
         observation, reward, terminated, truncated, info = step(env, action)
         observations.append(_copy(observation))
         steps.append((action, reward, {key: _read_info(info, key) for key in info_names}))
-        is_early = time_limit is not None and len(steps) < time_limit
+        is_early = time_limit is not None and len(steps) < min(time_limit, limit or time_limit)
         terminated |= bool(truncated) and is_early and not read_success(info)
         if early_end is not None:
             truncated |= early_end.is_reached(observations[-2]["achieved_goal"], observations[-1]["achieved_goal"])
@@ -343,4 +343,4 @@ def _read_info(info: Mapping[str, Any], key: str) -> Array:
     if key not in info:
         known = ", ".join(sorted(info)) or "none"
         raise MissingKeyError(f"`info_keys` names {key!r}, but the keys of info are: {known}. Correct `info_keys`.")
-    return np.asarray(info[key])
+    return np.array(info[key])

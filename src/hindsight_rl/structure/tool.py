@@ -227,8 +227,8 @@ def likelihood_of(at_onset: Array, at_rest: Array, n_fitted: int = 0) -> float:
     While this rests, the tool is seldom as near to it as at an onset. Other columns are so in any fraction of these steps.
     If the fractions of n onsets, with mean m, are from an exponential distribution, their likelihood is at most (m e)^-n.
 
-    at_onset, at_rest: distances, or their squares, at onsets, (n,), and at rest, (N,). n_fitted: numbers that were fitted to
-    the onsets: each explains one of them.
+    at_onset, at_rest: distances, or their squares, at onsets, (n,), and at rest, (N,). n_fitted: numbers that were fitted
+    to the onsets: each explains one of them.
     """
     n_nearer = 1 + np.searchsorted(np.sort(at_rest), at_onset)
     return (n_fitted - len(at_onset)) * (1 + math.log(n_nearer.mean() / (1 + len(at_rest))))

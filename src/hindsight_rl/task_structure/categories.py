@@ -20,6 +20,7 @@ from ..records import Array, ArraySpec, GoalSpec
 
 LARGEST_DISCRETE = 4096  # values of all columns of an observation or a goal: each one is an input
 MOST_FOUND = 1_000  # values of an array whose columns nobody declared: with more, as a map of bytes, numbers are left
+LARGEST_CATEGORY = 10**9  # texts have at most nine digits
 CATEGORY_TEXT = re.compile(r"([og])(\d{1,9})(?:-(\d{1,9}))?=(-?\d{1,9})\.\.(-?\d{1,9})")
 CATEGORY_PARTS = {"o": "observation", "g": "goal"}
 
@@ -166,7 +167,7 @@ def _of_space(array: ArraySpec) -> tuple[Column, ...]:
 
 def _seen(array: ArraySpec, values: Array) -> tuple[Column, ...]:
     """Return the columns of values (N, n) that vary among whole numbers. Their bounds count if these are whole too."""
-    is_whole = (values == np.round(values)).all(0)
+    is_whole = (values == np.round(values)).all(0) & (np.abs(values) < LARGEST_CATEGORY).all(0)
     low, high = values.min(0), values.max(0)
     lower, upper = (bound.ravel() for bound in array.bounds())
     is_known = np.isfinite(lower) & np.isfinite(upper) & (lower == np.round(lower)) & (upper == np.round(upper))
