@@ -911,3 +911,24 @@ def test_a_kept_agent_does_not_see_the_stored_episodes_again(monkeypatch):
         trainer.rebuild(trainer.search._build(trainer.settings, trainer.agent, None), trainer.settings)
         assert len(trainer.buffer.timeline.episodes()) == stored > 0
         assert not seen
+
+
+@pytest.mark.parametrize(("on_path", "straight", "stays"), [((12, 0), (2, 10), False), ((9, 3), (8, 4), True)])
+def test_paths_that_were_planned_from_the_start_are_given_up_if_they_harm(on_path, straight, stays):
+    with HER("PointReach-v0", recipe="default", **FAST | {"structure": "inferred"}) as model:
+        model.learn(200)
+        trainer, search = model.trainer, model.trainer.search
+        assert search._paths._plan(trainer, search.state, "goals are far away")
+        trainer.counts.env_steps, trainer.success = 5_000, successes(40, 10)
+        search._refine(trainer, trainer.buffer.timeline.episodes())
+        trial = search.state.open_trial
+        assert trial.are_usual
+        assert trainer.agent.follows_paths  # so does evaluation, until it is decided
+        trial.on_path, trial.straight, trainer.success = successes(*on_path), successes(*straight), successes(40, 10)
+        search._refine(trainer, trainer.buffer.timeline.episodes())
+        assert bool(trainer.agent.policy_spec.options.n_waypoints) == stays
+        assert (search.state.open_trial is not None) == stays
+        trainer.success = successes(0, 50)
+        search._refine(trainer, trainer.buffer.timeline.episodes())  # an agent that succeeds goes on as it does
+        assert search.state.open_trial is None
+        assert bool(trainer.agent.policy_spec.options.n_waypoints) == stays

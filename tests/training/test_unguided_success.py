@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hindsight_rl.records import Episode
+from hindsight_rl.records.exploration import Exploration
 from hindsight_rl.training.unguided_success import RECENT, WINDOW, PathTrial, UnguidedSuccess, read_successes
 
 
@@ -93,3 +94,27 @@ def test_planned_paths_help_if_episodes_on_them_succeed_more_often_for_certain(o
     assert trial.is_clear is is_clear
     assert (trial.on_path.successes, trial.straight.successes) == (list(map(bool, on_path)), list(map(bool, straight)))
     assert f"{sum(on_path)} of {len(on_path)} episodes succeeded for which paths were planned" in str(trial)
+
+
+@pytest.mark.parametrize(
+    ("on_path", "straight", "is_followed", "is_clear"),
+    [
+        ([1] * 2 + [0] * 10, [1] * 11 + [0], False, True),  # they harm for certain
+        ([1] * 5 + [0] * 7, [1] * 9 + [0] * 3, True, False),
+        ([1] * 9 + [0] * 3, [0] * 12, True, True),
+    ],
+)
+def test_paths_that_are_usual_are_given_up_only_if_they_harm_for_certain(on_path, straight, is_followed, is_clear):
+    trial = PathTrial(success_of(*on_path), success_of(*straight), are_usual=True)
+    assert (trial.is_followed, trial.is_clear) == (is_followed, is_clear)
+
+
+def test_every_fourth_episode_leaves_out_paths_that_are_usual():
+    trial, exploration = PathTrial(are_usual=True), Exploration(0.3, 0.1, exploration_episodes=0.5)
+    follow = [trial.exploration(exploration, number).follows_paths for number in range(8)]
+    assert follow == [True, False, True, True] * 2
+    assert trial.exploration(exploration, 2).exploration_episodes == 0.5
+    rows = np.zeros((2, 1))
+    for number in range(8):
+        trial.add(Episode(rows, rows, rows, rows[:1], np.zeros(1), number=number, success=number == 5, is_unguided=True))
+    assert (trial.straight.successes, len(trial.on_path.successes)) == ([False, True], 6)
