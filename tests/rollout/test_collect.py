@@ -168,7 +168,7 @@ def test_an_episode_that_is_truncated_early_without_a_success_has_failed(time_li
 
 
 def test_an_episode_that_is_truncated_at_the_limit_of_the_run_has_not_failed():
-    """The environment names a longer limit than it has, and the run was told the right one."""
+    """The environment names a longer limit than it has, and the run has the right one."""
 
     class GivesUp(PointReach):
         def step(self, action):

@@ -928,7 +928,3 @@ def test_paths_that_were_planned_from_the_start_are_given_up_if_they_harm(on_pat
         search._refine(trainer, trainer.buffer.timeline.episodes())
         assert bool(trainer.agent.policy_spec.options.n_waypoints) == stays
         assert (search.state.open_trial is not None) == stays
-        trainer.success = successes(0, 50)
-        search._refine(trainer, trainer.buffer.timeline.episodes())  # an agent that succeeds goes on as it does
-        assert search.state.open_trial is None
-        assert bool(trainer.agent.policy_spec.options.n_waypoints) == stays

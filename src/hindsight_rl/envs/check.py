@@ -135,7 +135,8 @@ def check_goal_env(
                 findings.append(_run("symmetries", check_symmetries, probe, symmetries))
             with contextlib.suppress(Exception):  # the finding of the same check says what failed
                 facts = find_facts(probe)
-            probe.restore_goal()
+            if probe.goal_setter:  # a goal that was set may replace what resets write their goals to
+                probe.goal_setter.undo()
     except GoalEnvError as problem:
         findings = [CheckResult("error", "first episodes", str(problem))]
     finally:

@@ -124,11 +124,6 @@ class Probe:
         lengths = [target + 1 + STEPS_AFTER for target in targets]
         return [play_actions(self.env, base.seed, base.actions[:n], s) for n, s in zip(lengths, starts, strict=True)]
 
-    def restore_goal(self) -> None:
-        """Let the environment choose its goals again: a goal that was set may replace what a reset writes its goal to."""
-        if self.goal_setter is not None:
-            self.goal_setter.undo()
-
     def play_success(self) -> bool:
         """Play the episode with the earliest success again, up to its success. Return whether there is one."""
         ends = np.cumsum([len(each) for each in self.episodes])

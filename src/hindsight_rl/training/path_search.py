@@ -13,7 +13,7 @@ from ..recipes.presets import load_preset
 from ..records import Array
 from ..replay.buffer import HindsightBuffer
 from ..structure import Structure
-from ..structure.steps import MOSTLY, SAMPLED
+from ..structure.steps import LITTLE, MOSTLY, SAMPLED
 from ..structure.success import find_success_distance
 from ..task_structure.waypoints import Waypoints
 from .replacement import AGAIN_FROM, LOOK_EVERY
@@ -28,8 +28,8 @@ Build = Callable[[Settings, Agent | None, Mapping[str, Array] | None], Parts]
 class PathSearch:
     """Lets every second episode of an agent that mostly fails follow planned paths, and plans them for good if that helps.
 
-    Where paths were planned from the start, as goals are far away, every fourth episode follows none, and the plan is given
-    up if that helps. The networks stay the same. resolve, build: see `StructureSearch`.
+    Where paths were planned from the start, as goals are far away, every fourth episode of an agent that fails in a fifth of
+    them follows none, and the plan is given up if that helps. The networks stay the same. resolve, build: see `StructureSearch`.
     """
 
     def __init__(self, resolve: Resolve, build: Build) -> None:
@@ -38,13 +38,15 @@ class PathSearch:
     def look(self, run: RunState, state: SearchState, found: Structure) -> None:
         """Begin or end the trial if that is due. found: what the episodes so far show."""
         trial, has_waypoints = state.open_trial, run.settings.agent_options.n_waypoints > 0
-        mostly_fails = run.counts.env_steps >= AGAIN_FROM and run.success.interval[1] < MOSTLY
-        if state.trial is None and mostly_fails and found.has_paths:
-            if has_waypoints:
-                state.trial = PathTrial(are_usual=True) if state.found.value("n_waypoints") else None
-            elif self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
+        are_usual = trial.are_usual if trial is not None else bool(state.found.value("n_waypoints"))
+        falls_short = run.success.recent_rate < 1 - LITTLE if are_usual else run.success.interval[1] < MOSTLY
+        falls_short = falls_short and run.counts.env_steps >= AGAIN_FROM
+        if state.trial is None and falls_short and found.has_paths:
+            if are_usual:
+                state.trial = PathTrial(are_usual=True)
+            elif not has_waypoints and self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
                 state.trial = PathTrial()
-        elif trial is not None and (trial.is_clear or not mostly_fails):
+        elif trial is not None and (trial.is_clear or not (falls_short or are_usual)):
             trial.is_over = True
             self._plan(run, state, str(trial) if trial.is_followed else "")
         if state.open_trial is not None:

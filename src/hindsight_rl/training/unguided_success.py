@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -34,6 +35,11 @@ class UnguidedSuccess:
 
     def __str__(self) -> str:
         return f"{sum(self.successes)} of the last {len(self.successes)} unguided episodes succeeded"
+
+    @property
+    def rate(self) -> float:
+        """The success rate of all of these episodes, 0 without one."""
+        return sum(self.successes) / max(1, len(self.successes))
 
     @property
     def recent_rate(self) -> float:
@@ -104,8 +110,13 @@ class PathTrial:
 
     @property
     def harms(self) -> bool:
-        """Whether episodes on paths succeed less often for certain."""
-        return self.straight.interval[0] > self.on_path.interval[1]
+        """Whether episodes on paths succeed less often for certain: 0 is below the 95 % interval of the difference.
+
+        It is that of two Wilson intervals (Newcombe 1998, method 10): one of both has few episodes.
+        """
+        straight, on_path = self.straight, self.on_path
+        below, above = straight.rate - straight.interval[0], on_path.interval[1] - on_path.rate
+        return straight.rate - on_path.rate > math.hypot(below, above)
 
     @property
     def is_followed(self) -> bool:
