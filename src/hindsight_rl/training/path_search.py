@@ -28,8 +28,10 @@ Build = Callable[[Settings, Agent | None, Mapping[str, Array] | None], Parts]
 class PathSearch:
     """Lets every second episode of an agent that mostly fails follow planned paths, and plans them for good if that helps.
 
-    Where paths were planned from the start, as goals are far away, every fourth episode of an agent that fails in a fifth of
-    them follows none, and the plan is given up if that helps. The networks stay the same. resolve, build: see `StructureSearch`.
+    Where paths were planned from the start, as goals are far away, every fourth episode of an agent that fails in a fifth
+    of them follows none, and the plan is given up if that helps. The networks stay the same.
+
+    resolve, build: see `StructureSearch`.
     """
 
     def __init__(self, resolve: Resolve, build: Build) -> None:
