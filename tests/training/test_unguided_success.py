@@ -102,6 +102,7 @@ def test_planned_paths_help_if_episodes_on_them_succeed_more_often_for_certain(o
         ([1] * 2 + [0] * 10, [1] * 11 + [0], False, True),  # they harm for certain
         ([1] * 5 + [0] * 7, [1] * 9 + [0] * 3, True, False),
         ([1] * 9 + [0] * 3, [0] * 12, True, True),
+        ([1] * 9 + [0] * 11, [1] * 12 + [0] * 8, True, True),  # 20 episodes without them are enough
     ],
 )
 def test_paths_that_are_usual_are_given_up_only_if_they_harm_for_certain(on_path, straight, is_followed, is_clear):

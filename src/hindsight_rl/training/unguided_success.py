@@ -127,10 +127,11 @@ class PathTrial:
     def is_clear(self) -> bool:
         """Whether paths help, or episodes that follow them do not succeed more often: then they cost steps for nothing.
 
-        As long as no other episode succeeds, there is nothing to lose. Paths that are usual must harm for certain.
+        As long as no other episode succeeds, there is nothing to lose. Paths that are usual must harm for certain before
+        RECENT episodes without them are over.
         """
         if self.are_usual:
-            return self.helps or self.harms
+            return self.helps or self.harms or len(self.straight.successes) >= RECENT
         on_path, straight = self.on_path.successes, self.straight.successes
         return self.helps or (any(straight) and sum(straight) * len(on_path) >= sum(on_path) * len(straight))
 
