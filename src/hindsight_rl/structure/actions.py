@@ -58,9 +58,4 @@ class ActionFrame:
             return found
         back, controlled = ActionFrame(-self.middle / self.width, 1 / self.width), found.controlled
         per_unit = {name: getattr(controlled, name) / self.width[:, None] for name in ("effect", "by_posture")}
-        symmetries = [back.of_symmetry(Symmetry.parse(each.text, spec)).text() for each in found.symmetries]
-        return replace(
-            found,
-            controlled=replace(controlled, **per_unit),
-            symmetries=tuple(replace(each, text=text) for each, text in zip(found.symmetries, symmetries, strict=True)),
-        )
+        return replace(found, controlled=replace(controlled, **per_unit)).with_symmetries(back.of_symmetry, spec)

@@ -29,6 +29,10 @@ class GoalCopies:
         """The columns, which must have no gap."""
         return tuple(column for column in self.columns if column is not None)
 
+    def of_objects(self, objects: Iterable[Sequence[int]]) -> set[int]:
+        """Return the columns that show objects, whose dimensions of the goal these are: no tool has them."""
+        return {column for dimensions in objects for k in dimensions if (column := self.columns[k]) is not None}
+
 
 @dataclass(frozen=True)
 class ColumnDifference:

@@ -197,10 +197,14 @@ def _with_contact(found: Structure) -> Iterator[str]:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)
         yield f"it is uncertain whether columns {listed(columns)} matter, so they stay: {evidence}"
-    if found.contact is not None and not found.symmetries and not found.contact.has_equal_objects:
-        yield "no symmetries: they are looked for where all parts of a goal are positions with as many dimensions"
-    elif found.sequence is not None and found.sequence.has_poses and not found.symmetries:
-        yield "no symmetries: they are looked for where goals are positions alone, and not angles of objects, too"
-    elif not found.symmetries:
-        yield "no symmetries: along no axis do goals lie on both sides of the position where the tool starts"
+    if not found.symmetries:
+        yield f"no symmetries: {_why_no_symmetries(found)}"
     yield from (symmetry.evidence() for symmetry in found.symmetries if not symmetry.holds)
+
+
+def _why_no_symmetries(found: Structure) -> str:
+    if found.contact is not None and not found.contact.has_equal_objects:
+        return "they are looked for where all parts of a goal are positions with as many dimensions"
+    if found.sequence is not None and found.sequence.has_poses:
+        return "they are looked for where goals are positions alone, and not angles of objects, too"
+    return "along no axis do goals lie on both sides of the position where the tool starts"

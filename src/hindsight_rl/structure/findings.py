@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..options import Choice, Feature
+from ..records import GoalSpec
 from ..records.exploration import Probing, as_rows
+from ..task_structure.symmetries import Symmetry
 from .columns import ColumnDifference, GoalCopies, Units, listed
 from .contact import Contact, missing_differences
 from .controlled import ControlledColumns
@@ -74,6 +76,12 @@ class Structure:
     has_choices: bool = False
     stopped: tuple[int, int] = (0, 0)
     needed: tuple[NeededColumns, ...] = ()
+
+    def with_symmetries(self, change: Callable[[Symmetry], Symmetry], spec: GoalSpec) -> Structure:
+        """Return the same with the text of each symmetry changed, as where a frame shows goals or actions otherwise."""
+        texts = [change(Symmetry.parse(each.text, spec)).text() for each in self.symmetries]
+        changed = [replace(each, text=text) for each, text in zip(self.symmetries, texts, strict=True)]
+        return replace(self, symmetries=tuple(changed))
 
     @cached_property
     def contact(self) -> Contact | None:

@@ -81,8 +81,9 @@ class GoalFrame:
             return tuple(self.order[k] for k in dimensions)
 
         parts = [replace(each, dimensions=tuple(sorted(of(each.dimensions)))) for each in found.parts.parts]
-        shift = {} if sequence is None else self._shift(sequence)
+        shift: dict[int, float] = {}
         if sequence is not None:
+            shift = self._shift(sequence)
             others = tuple((self.order[k], column) for k, column in sequence.others)
             sequence = replace(sequence, dimensions=tuple(map(of, sequence.dimensions)), others=others)
         if workspace is not None:
@@ -97,10 +98,7 @@ class GoalFrame:
             workspace=workspace,
             handles=tuple(replace(each.shifted(shift), dimension=self.order[each.dimension]) for each in found.handles),
             without_handle=tuple(sorted(of(found.without_handle))),
-            symmetries=tuple(
-                replace(each, text=back.of_symmetry(Symmetry.parse(each.text, spec)).text()) for each in found.symmetries
-            ),
-        )
+        ).with_symmetries(back.of_symmetry, spec)
 
 
 def find_frame(parts: Parts, units: Units) -> GoalFrame:

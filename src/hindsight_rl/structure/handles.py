@@ -87,8 +87,8 @@ def find_handles(
     """
     seen = [_Seen.of(steps, k, copies.columns[k]) for k in single_dimensions(steps, parts, positions)]
     seen = [each for each in seen if len(each.onsets) >= MIN_ONSETS]
-    of_objects = {copies.columns[k] for dimensions in parts.objects for k in dimensions}
-    columns = list(tool) or _axes(steps, positions_among(steps, set(controlled.columns).difference(of_objects)))
+    may_touch = set(controlled.columns) - copies.of_objects(parts.objects)
+    columns = list(tool) or _axes(steps, positions_among(steps, may_touch))
     others = [c for c in range(steps.n_columns) if c not in controlled.columns]
     places = {(each.dimension, c): each.likeliest(c, others) for each in seen for c in columns}
     support = {c: sum(max(0.0, places[each.dimension, c][0].likelihood) for each in seen) for c in columns}

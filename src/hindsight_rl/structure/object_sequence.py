@@ -158,7 +158,7 @@ def find_sequence(
     size = max(map(len, parts.objects))
     whole = [dimensions for dimensions in parts.objects if len(dimensions) == size]
     shown = [copies.complete[k] for k in whole[0]]
-    no_tool = {copies.complete[k] for dimensions in parts.objects for k in dimensions}
+    no_tool = copies.of_objects(parts.objects)
     tool = find_tool(Steps.join(steps.of_objects(whole)), shown, no_tool, controlled, units, may_tie)
     if tool is None:
         return None

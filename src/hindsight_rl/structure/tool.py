@@ -108,9 +108,9 @@ def guess_tools(
     both, those come first that come nearest to where this object is. Angles seldom do. A body of the goal may be the tool.
     """
     may_be_known = [c for c in controlled.columns if units.knows(c) or c >= units.n_columns]
-    dimensions = [k for each in parts.objects for k in each]
-    (of_objects,), shown = steps.of_objects([dimensions]), {copies.complete[k] for k in dimensions}
-    positions = find_positions(of_objects, [c for c in may_be_known if c not in shown])
+    no_tool = copies.of_objects(parts.objects)
+    (of_objects,) = steps.of_objects([[k for each in parts.objects for k in each]])
+    positions = find_positions(of_objects, [c for c in may_be_known if c not in no_tool])
     differences, gap_pairs = find_differences(steps), _gap_pairs(steps, controlled.columns)
     first = next(each for each in parts.objects if len(each) >= min(POSITION_SIZES))
     for size in possible_sizes(len(first)):

@@ -40,13 +40,14 @@ class PathSearch:
     def look(self, run: RunState, state: SearchState, found: Structure) -> None:
         """Begin or end the trial if that is due. found: what the episodes so far show."""
         trial, has_waypoints = state.open_trial, run.settings.agent_options.n_waypoints > 0
-        are_usual = trial.are_usual if trial is not None else bool(state.found.value("n_waypoints"))
+        # episodes that end early do not show how whole ones end, so paths that are usual are not tried there
+        ends_early = run.settings.rollout.training_episode_steps is not None
+        are_usual = trial.are_usual if trial is not None else has_waypoints and bool(state.found.value("n_waypoints"))
         falls_short = run.success.recent_rate < 1 - LITTLE if are_usual else run.success.interval[1] < MOSTLY
         falls_short = falls_short and run.counts.env_steps >= AGAIN_FROM
         if state.trial is None and falls_short and found.has_paths:
-            if are_usual:  # episodes that end early do not show how whole ones end
-                ends_early = run.settings.rollout.training_episode_steps is not None
-                state.trial = None if ends_early else PathTrial(are_usual=True)
+            if are_usual and not ends_early:
+                state.trial = PathTrial(are_usual=True)
             elif not has_waypoints and self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
                 state.trial = PathTrial()
         elif trial is not None and (trial.is_clear or not (falls_short or are_usual)):
