@@ -45,11 +45,12 @@ class PathSearch:
         are_usual = trial.are_usual if trial is not None else has_waypoints and bool(state.found.value("n_waypoints"))
         falls_short = run.success.recent_rate < 1 - LITTLE if are_usual else run.success.interval[1] < MOSTLY
         falls_short = falls_short and run.counts.env_steps >= AGAIN_FROM
-        if state.trial is None and falls_short and found.has_paths:
+        if state.trial is None and falls_short:
             if are_usual and not ends_early:
                 state.trial = PathTrial(are_usual=True)
-            elif not has_waypoints and self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
-                state.trial = PathTrial()
+            elif found.has_paths and not has_waypoints:
+                if self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
+                    state.trial = PathTrial()
         elif trial is not None and (trial.is_clear or not (falls_short or are_usual)):
             trial.is_over = True
             self._plan(run, state, str(trial) if trial.is_followed else "")
