@@ -34,7 +34,7 @@ from .own_motion import OwnMotion, find_own_motion
 from .parts import Parts, find_parts
 from .poses import find_symmetries
 from .random_actions import measure_inertia
-from .steps import BESIDE, HELD_OUT, LITTLE, MOSTLY, Steps, measure_noise
+from .steps import BESIDE, HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import guess_tools
@@ -325,8 +325,7 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
         *contact.tool,
         *contact.object_columns,
     }
-    may_hide = hidden is None and found.inertia.broken < LITTLE  # the model says nothing of what ends an episode
-    may_be_needless = [c for c in live if c not in always] if may_hide else []
+    may_be_needless = [c for c in live if c not in always] if hidden is None else []
     test = ColumnTest(steps, contact, live)
     relevance = test.relevance(may_be_needless)
     needed = _find_needed(test, contact, set(hidden).intersection(live)) if hidden and decided.may_show else ()
@@ -335,7 +334,7 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
     symmetries = find_symmetries(steps, visible, found, sequence, decided.known)
     needless = set(range(found.units.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
-    positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and may_hide]
+    positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
     without_positions = None
     if positions and test.knows_something:  # an action may be a target position, or a spring may pull: gaps are not enough
         without_positions = test.without(positions, relevance.needless)
