@@ -40,6 +40,7 @@ class PathSearch:
     def look(self, run: RunState, state: SearchState, found: Structure) -> None:
         """Begin or end the trial if that is due. found: what the episodes so far show."""
         trial, has_waypoints = state.open_trial, run.settings.agent_options.n_waypoints > 0
+        may_plan = found.has_paths and not has_waypoints
         # episodes that end early do not show how whole ones end, so paths that are usual are not tried there
         ends_early = run.settings.rollout.training_episode_steps is not None
         are_usual = trial.are_usual if trial is not None else has_waypoints and bool(state.found.value("n_waypoints"))
@@ -48,9 +49,8 @@ class PathSearch:
         if state.trial is None and falls_short:
             if are_usual and not ends_early:
                 state.trial = PathTrial(are_usual=True)
-            elif found.has_paths and not has_waypoints:
-                if self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
-                    state.trial = PathTrial()
+            elif may_plan and self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
+                state.trial = PathTrial()
         elif trial is not None and (trial.is_clear or not (falls_short or are_usual)):
             trial.is_over = True
             self._plan(run, state, str(trial) if trial.is_followed else "")
