@@ -149,14 +149,20 @@ def test_unsupported_arrays_and_features_are_refused():
     assert make_layout(choice(0, 4096), BITS).size == 4099
 
 
-def test_hidden_columns_are_left_out_if_goals_are_relative():
+def test_bits_of_the_observation_are_hidden_beside_goals_of_bits():
+    layout = make_layout(BITS, BITS, goal_features="agreement", hidden_observation=(1, 2))
+    seen = layout.assemble((), np.array([1, 0, 1]), np.array([1, 0, 1]), np.array([1, 1, 1]))
+    assert seen.tolist() == [1, 1, 1, 1, 1, -1, 1]
+
+
+def test_hidden_columns_are_left_out_those_of_the_goal_if_it_is_relative():
     absolute = {"hidden_observation": (0, 2), "hidden_goal": (1,)}
     layout = make_layout(box((3,)), box((2,)), observe_achieved_goal=True, goal_features="relative", **absolute)
     observed = (np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0]), np.array([7.0, 9.0]))
     assert layout.assemble((), *observed).tolist() == [2, 7, 4, 3, 4]
     assert layout.size == 5
-    whole = make_layout(box((3,)), box((2,)), **absolute)  # without the differences they are all there is to see
-    assert whole.assemble((), *observed).tolist() == [1, 2, 3, 7, 9]
+    whole = make_layout(box((3,)), box((2,)), **absolute)  # without the difference the goal is all there is to see of it
+    assert whole.assemble((), *observed).tolist() == [2, 7, 9]
     none = make_layout(box((3,)), box((2,)), goal_features="relative", hidden_observation=(0, 1, 2), hidden_goal=(0, 1))
     assert none.assemble((), *observed).tolist() == [3, 4]
 
@@ -184,7 +190,7 @@ def test_subgoals_use_dimensions_of_goals_on_which_no_reward_depends():
         (box((3,)), {"unused_goal": (2,)}, r"unused_goal is \(2,\).*of the goal, below 2"),
         (box((3,)), {"hidden_observation": (3,)}, r"hidden_observation is \(3,\).*of the observation, below 3"),
         (box((3,)), {"hidden_goal": (0, 2)}, r"hidden_goal is \(0, 2\).*below 2"),
-        (BITS, {"hidden_observation": (0,)}, "Expected numeric columns"),
+        (image(8, 8, 3), {"hidden_observation": (0,)}, "Expected numeric columns"),
     ],
 )
 def test_missing_hidden_columns_are_refused(observation, options, message):

@@ -206,6 +206,21 @@ def test_a_penalty_is_added_to_relabelled_rewards_unless_the_end_of_an_episode_i
     assert ("extra_reward" in {each.option for each in report.facts.choices()}) == is_added
 
 
+@pytest.mark.parametrize(("rewards_of", "bonus"), [(Line, -1), (DenseRim, 10)])
+def test_rewards_of_successes_that_compute_reward_leaves_out_are_a_warning(rewards_of, bonus):
+    """A bonus, or a second condition of a success: neither is added to the rewards of other goals."""
+
+    def step(self, action):
+        seen, reward, *rest = Line.step(self, action)
+        return seen, reward + bonus * self.info(seen)["is_success"], *rest
+
+    env = changed(step=step, reward=rewards_of.reward, compute_reward=rewards_of.compute_reward)
+    report = check_goal_env(env)
+    (sentence,) = [each.sentence for each in report.of("warning") if each.name == "reward values"]
+    assert "succeed elsewhere, or lack a bonus. Let step return what compute_reward returns" in sentence
+    assert "extra_reward" not in {each.option for each in report.facts.choices()}
+
+
 def test_a_penalty_of_last_steps_is_no_reward_of_a_later_state():
     assert finding(Cliff(), "reward timing")[0] != "error"
     level, sentence = finding(Cliff(), "reward values")
@@ -498,6 +513,21 @@ def test_goals_that_are_relative_to_the_body_are_refused():
     assert_matches("the achieved goal is the same in all steps: goals are relative to the body", sentence)
 
 
+def test_a_goal_that_moves_by_itself_beside_an_object_at_rest_is_a_warning():
+    def observe(self):
+        seen = Line.observe(self)
+        return {**seen, "achieved_goal": np.ones(2, np.float32), "desired_goal": self.goal + np.float32(self.steps)}
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return Line.reset(self, seed=seed)
+
+    env = changed(observe=observe, reset=reset, info=lambda self, seen: {"is_success": False}, reward=lambda *_: -1.0)
+    level, sentence = finding(env, "desired goal")
+    assert level == "warning"
+    assert_matches("changes at step 1 with seed 1. Each step keeps its own goal", sentence)
+
+
 def truncating_at(end, more=0):
     """A line whose episodes are truncated without a success after so many steps, with odd seeds later."""
 
@@ -530,9 +560,9 @@ def test_an_environment_that_ends_by_itself_needs_no_time_limit():
     assert_matches("none was found; the longest of 2 episodes had 12 steps", sentence)
 
 
-@pytest.mark.parametrize(("seeds", "end"), [((), ""), ((2,), "; after 1 of 3 resets, the goal is achieved already")])
+@pytest.mark.parametrize(("seeds", "end"), [((), ""), ((2,), "; after 1 of 9 resets, the goal is achieved already")])
 def test_goals_that_are_achieved_at_the_reset_are_counted(seeds, end):
-    """The seeds of the episodes whose goal is not set are 1, 2 and 3."""
+    """The seeds of the episodes whose goal is not set are 1, 2, 3 and 101 to 106."""
 
     def reset(self, *, seed=None, options=None):
         Line.reset(self, seed=seed)
@@ -680,6 +710,50 @@ def test_columns_that_depend_on_the_goal(env, level, sentence):
     assert_matches(sentence, found[1])
 
 
+class Bits(gymnasium.Env):
+    """Bits that are flipped one at a time. The observation also holds those of the goal."""
+
+    size, max_steps, dtype = 5, 10, np.int8
+
+    def __init__(self):
+        goal = spaces.MultiBinary(self.size) if self.dtype == np.int8 else spaces.Box(0, 9, (self.size,), self.dtype)
+        seen = spaces.Box(0, 9, (2 * self.size,), np.float32)
+        self.observation_space = spaces.Dict({"observation": seen, "achieved_goal": goal, "desired_goal": goal})
+        self.action_space = spaces.Discrete(self.size)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.bits, self.wanted = self.np_random.integers(0, 2, (2, self.size)).astype(self.dtype)
+        self.steps = 0
+        return self.observe(), {}
+
+    def observe(self):
+        seen = np.concatenate([self.bits, self.wanted]).astype(np.float32)
+        return {"observation": seen, "achieved_goal": self.bits.copy(), "desired_goal": self.wanted.copy()}
+
+    def step(self, action):
+        self.bits[action] ^= 1
+        self.steps += 1
+        reward = self.compute_reward(self.bits, self.wanted, {})
+        return self.observe(), float(reward), False, self.steps >= self.max_steps, {"is_success": bool(reward == 0)}
+
+    def compute_reward(self, achieved_goal, desired_goal, info):
+        return (np.asarray(achieved_goal) == desired_goal).all(-1) - 1.0
+
+
+class Digits(Bits):
+    """The same with whole numbers."""
+
+    dtype = np.int64
+
+
+@pytest.mark.parametrize("make", [Bits, Digits])
+def test_columns_that_hold_bits_of_the_goal_are_hidden(make):
+    with HER(make()) as model:
+        assert model.settings.agent_options.hidden_observation == (5, 6, 7, 8, 9)
+        assert model.agent.policy_spec.layout.visible["observation"].tolist() == [0, 1, 2, 3, 4]
+
+
 def test_exact_resets_are_a_fact():
     assert check_goal_env(Line()).facts.exact_resets
     assert not check_goal_env(changed(reset=lambda self, *, seed=None, options=None: Line.reset(self))).facts.exact_resets
@@ -720,6 +794,30 @@ def test_actions_without_bounds_are_an_error():
     env = Line()
     env.action_space = spaces.Box(-np.inf, np.inf, (1,), np.float32)
     assert finding(env, "action bounds")[0] == "error"
+
+
+def test_actions_that_no_agent_returns_are_an_error():
+    env = changed(step=lambda self, action: Line.step(self, action[:1]))
+    env.action_space = spaces.Box(np.float32([-1, 2]), np.float32([1, 2]))
+    assert finding(env, "action bounds")[1].startswith("dimensions 1 of the action have a single value")
+    env = Line()
+    env.action_space = spaces.Box(-1, 1, (1,), np.int64)
+    level, sentence = finding(env, "action bounds")
+    assert level == "error"
+    assert sentence.endswith("Declare MultiDiscrete, or floats that step rounds")
+
+
+def test_goals_of_too_many_values_are_an_error():
+    def observe(self):
+        goals = {"achieved_goal": self.place, "desired_goal": self.goal[0]}
+        return {**Line.observe(self), **{key: np.int64(100 * value + 2500) for key, value in goals.items()}}
+
+    env, goal = changed(observe=observe, info=lambda self, seen: {"is_success": False}), spaces.Discrete(5000)
+    env.observation_space = spaces.Dict({**env.observation_space, "achieved_goal": goal, "desired_goal": goal})
+    env.compute_reward = lambda achieved, desired, info: (np.abs(achieved - desired) < 50) - 1.0
+    level, sentence = finding(env, "spaces")
+    assert level == "error"
+    assert sentence.startswith("goals with more than 4096 values are too large to be seen one-hot")
 
 
 def test_the_bounds_of_each_action_are_named_where_they_differ():

@@ -31,6 +31,11 @@ def test_the_spec_of_a_space(space, expected):
     assert ArraySpec.from_space(space, "goal") == expected
 
 
+@pytest.mark.parametrize(("own", "given", "expected"), [(50, 20, 20), (50, 200, 50), (50, None, 50), (None, 20, 20)])
+def test_the_smaller_time_limit_counts(own, given, expected):
+    assert replace(SPEC, max_episode_steps=own).limited(given).max_episode_steps == expected
+
+
 def test_other_spaces_are_refused():
     with pytest.raises(GoalEnvError, match=r"for goal, got a Text space.*FlattenGoalEnv"):
         ArraySpec.from_space(spaces.Text(3), "goal")

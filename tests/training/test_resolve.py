@@ -272,6 +272,18 @@ def test_columns_that_hold_the_goal_are_hidden_wherever_the_structure_comes_from
     settings = resolve_settings(load_recipe("default"), SPEC, None, {}, found, checked)
     assert settings.agent_options.hidden_observation == (0, 1, 3)
     assert settings.reasons["hidden_observation"] == "found; these columns hold the goal"
+    settings = resolve_settings(load_recipe("default"), SPEC, None, {"goal_features": "none"}, None, checked)
+    assert (settings.agent_options.hidden_observation, settings.not_used) == ((1,), ())
+
+
+def test_without_differences_the_columns_that_a_recipe_hides_are_seen(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('[options]\ngoal_features = "relative"\nhidden_observation = [0]\nhidden_goal = [1]\n')
+    hidden = [
+        resolve_settings(load_recipe(str(path)), SPEC, None, given).agent_options
+        for given in ({}, {"goal_features": "none"}, {"goal_features": "none", "hidden_observation": (0,)})
+    ]
+    assert [(each.hidden_observation, each.hidden_goal) for each in hidden] == [((0,), (1,)), ((), ()), ((0,), ())]
 
 
 @pytest.mark.parametrize(

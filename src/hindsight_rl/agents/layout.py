@@ -59,10 +59,10 @@ class Layout:
 
     options: which columns there are. "relative" goals are differences from the achieved goal, in standard deviations of the
         goal. "agreement" is, for goals of two values, 1 where both agree and -1 where they differ; for Discrete goals, that
-        of their binary digits. Hidden columns (absolute positions) are left out only if goals are "relative". A column
-        difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of column 6. "6+0.5-2*o0" is
-        that of columns in different units. Rotations are in relative goals the rotation from the achieved to the desired
-        one, in the place of their difference.
+        of their binary digits. Hidden columns are left out, those of the goal (absolute positions) only if goals are
+        "relative". A column difference "6-0" is column 6 minus column 0 of the observation, in standard deviations of
+        column 6. "6+0.5-2*o0" is that of columns in different units. Rotations are in relative goals the rotation from the
+        achieved to the desired one, in the place of their difference.
         Where the desired goal is unused, the achieved one takes its place: a relabelled goal would differ there. Subgoals
         use all dimensions.
     n_subgoals: each subgoal adds a column that is 1 while it is the goal.
@@ -172,9 +172,8 @@ class Layout:
 
     @property
     def _hidden(self) -> dict[Source, ColumnTuple]:
-        if self.options.goal_features != "relative":
-            return {"observation": (), "goal": ()}
-        return {"observation": self.options.hidden_observation, "goal": self.options.hidden_goal}
+        hidden_goal = self.options.hidden_goal if self.options.goal_features == "relative" else ()
+        return {"observation": self.options.hidden_observation, "goal": hidden_goal}
 
     def encoding(self, channels: tuple[int, ...], n_others: int = 0) -> ImageEncoding | None:
         """Return the shapes of the convolutions, None if the input has no images.
@@ -321,7 +320,7 @@ def _check_number_of_values(name: Source, array: ArraySpec) -> None:
 
 def _check_columns(name: str, array: ArraySpec, columns: ColumnTuple) -> None:
     """name: of the option that names columns of the array."""
-    if columns and (feature_of(array) != "number" or max(columns) >= array.size):
+    if columns and (feature_of(array) not in ("number", "bit") or max(columns) >= array.size):
         part = name.partition("_")[2]
         raise OptionError(f"{name} is {columns}. Expected numeric columns of the {part}, below {array.size}.")
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from ..records import OBSERVATION_KEYS, Array
 from ..records.reward_scale import GuardedReward, is_close
+from ..task_structure.categories import LARGEST_DISCRETE
 from ..task_structure.symmetries import SymmetryGroup
+from .goal_env import LIMIT_NAMES
 from .goal_functions import read_success
 from .probe import MAX_STEPS, SEEDS, Probe
-from .random_play import RandomEpisode, play
+from .random_play import RandomEpisode, play, play_actions
 from .reset_rule import Answer, check_resets, listed
 from .reward_rules import (
     check_batches,
@@ -31,6 +33,11 @@ LONG_STEPS = 1_000  # of an episode that shows whether an environment without a 
 def check_spaces(probe: Probe) -> Answer:
     """Name shapes and dtypes, and the keys of the observation that are not used."""
     parts = {"observation": probe.spec.observation, "goals": probe.spec.goal, "action": probe.spec.action}
+    if large := [name for name in ("observation", "goals") if (parts[name].n_values or 0) > LARGEST_DISCRETE]:
+        return "error", (
+            f"{' and '.join(large)} with more than {LARGEST_DISCRETE} values are too large to be seen one-hot. Return the "
+            f"binary digits, or numbers that say where a state lies, in a wrapper"
+        )
     sentence = ", ".join(f"{name} {part.shape} {part.dtype}" for name, part in parts.items())
     declared: Any = probe.env.observation_space
     if unused := [key for key in declared if key not in OBSERVATION_KEYS]:
@@ -39,8 +46,15 @@ def check_spaces(probe: Probe) -> Answer:
 
 
 def check_action_bounds(probe: Probe) -> Answer:
-    """Actions are scaled by their bounds, so these must be finite."""
+    """Actions are scaled by their bounds, so these must be finite and differ."""
     action = probe.spec.action
+    if action.n_values is None and np.dtype(action.dtype).kind != "f":
+        fix = "Declare MultiDiscrete, or floats that step rounds"
+        return "error", f"actions are arrays of {action.dtype}, which no agent returns. {fix}"
+    low, high = action.bounds()
+    if action.n_values is None and (low == high).any():
+        empty = listed(np.flatnonzero(low == high).tolist())
+        return "error", f"dimensions {empty} of the action have a single value. Leave them out in a gymnasium.ActionWrapper"
     if action.is_bounded:
         ranges = dict.fromkeys(f"{low:g} to {high:g}" for low, high in zip(action.low, action.high, strict=True))
         return "ok", listed(list(ranges))
@@ -57,7 +71,10 @@ def check_time_limit(probe: Probe) -> Answer:
             return "error", f"none was found, and an episode did not end within {LONG_STEPS:,} steps. {fix}"
         return "warning", f"none was found; the longest of {len(probe.random)} episodes had {longest} steps. {fix}"
     if longest > limit:
-        return "error", f"an episode continued after {limit} steps. Return truncated=True there, or set max_episode_steps"
+        return "error", (
+            f"an episode continued after {limit} steps. Return truncated=True there, set max_episode_steps={limit}, or "
+            f"rename the attribute of this value ({', '.join(LIMIT_NAMES)}) if it means something else"
+        )
     failed = [each for each in probe.random if each.truncated[-1] and not read_success(each.infos[-1])]
     early = [len(each) for each in failed if len(each) < (probe.spec.failure_limit or 0)]
     if len(early) == len(probe.random) and len({*early}) == 1:
@@ -219,7 +236,7 @@ def check_desired_goal(probe: Probe) -> Answer:
         )
     episodes = (*probe.random, *probe.with_set_goal)
     if changed := next(((episode, step) for episode in episodes if (step := _first_change(episode))), None):
-        return _goal_that_changes(*changed, np.concatenate([each.observations["achieved_goal"] for each in probe.random]))
+        return _goal_that_changes(*changed, probe)
     if _has_one_goal(probe):
         n_resets = len(probe.random) + len(probe.starts)
         return "warning", f"is the same after {n_resets} resets. Draw it in reset, unless the task has a single goal"
@@ -232,9 +249,10 @@ def _first_change(episode: RandomEpisode) -> int | None:
     return next((step for step, goal in enumerate(goals) if not np.array_equal(goal, goals[0])), None)
 
 
-def _goal_that_changes(episode: RandomEpisode, step: int, achieved: Array) -> Answer:
-    """Return what it means that the desired goal changes at a step. achieved: goals of all random steps, (N, ...)."""
-    if (achieved == achieved[0]).all():
+def _goal_that_changes(episode: RandomEpisode, step: int, probe: Probe) -> Answer:
+    """Return what it means that the desired goal changes at a step."""
+    achieved = np.concatenate([each.observations["achieved_goal"] for each in probe.random])
+    if (achieved == achieved[0]).all() and _depend_on_actions(probe, probe.random[0]):
         return "error", (
             "changes while the achieved goal is the same in all steps: goals are relative to the body, so no other goal "
             "can replace them. Return position and goal in one fixed frame, and the vector between them in the observation"
@@ -268,6 +286,13 @@ def check_symmetries(probe: Probe, symmetries: Sequence[str]) -> Answer:
         return "error", f"{n_wrong} of {n_rewards} rewards differ for transformed goals. Correct or remove the symmetries"
     same = f"{n_rewards} rewards are the same under the {len(group)} elements of the group"
     return "ok", f"{same}; observations and actions were not checked"
+
+
+def _depend_on_actions(probe: Probe, episode: RandomEpisode) -> bool:
+    """Return whether the desired goals of an episode are others if its first action is repeated instead."""
+    again = play_actions(probe.env, episode.seed, [episode.actions[0]] * len(episode))
+    goals, others = (each.observations["desired_goal"] for each in (episode, again))
+    return any(not np.array_equal(goal, other) for goal, other in zip(goals, others, strict=False))
 
 
 RESETS = "seeded resets"

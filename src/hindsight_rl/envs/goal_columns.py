@@ -58,15 +58,18 @@ def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tup
     column that always equals the achieved goal too is not one of the goal: an object may rest at its goal. Dimensions with
     few different values, such as those of a goal of zeros and ones, are often equalled by chance: they count if columns
     hold all that differ.
-    Empty for observations and goals that are not flat arrays of floats.
+    Empty for observations and goals that are not flat arrays.
     episodes: the observations of each.
     """
     seen, achieved, desired = (
         np.concatenate([episode[key] for episode in episodes]) for key in ("observation", "achieved_goal", "desired_goal")
     )
-    if any(values.ndim != 2 or values.dtype.kind != "f" for values in (seen, achieved, desired)):
+    if any(values.ndim != 2 for values in (seen, achieved, desired)):
         return ()
-    dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)
+    seen, achieved, desired = (
+        values if values.dtype.kind == "f" else values.astype(float) for values in (seen, achieved, desired)
+    )
+    dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)  # what one holds in float32 equals it there
     goals = np.stack([episode["desired_goal"][0] for episode in episodes])
     has_many_values, holding = list[bool](), list[Array]()  # of each dimension that differs
     for k, n_values in enumerate(len(np.unique(column)) for column in goals.T):

@@ -48,7 +48,7 @@ class Probe:
     rewards_differ: whether compute_reward returns other rewards for the same goals after further resets.
     goal_setter: how goals were set in the search for a success; None: they cannot be set.
     search: the episodes of that search. with_set_goal: those of them whose goal was set.
-    starts: episodes without a step, which show more goals if none can be set.
+    starts: episodes without a step, which show more goals.
     Raises GoalEnvError if the environment fails, or if its reward cannot be used.
     """
 
@@ -61,7 +61,7 @@ class Probe:
         self.replay = play(env, SEEDS[0], REPLAYED_STEPS)
         self.search: list[RandomEpisode] = []
         self.with_set_goal: list[RandomEpisode] = []
-        self.starts: list[RandomEpisode] = []
+        self.starts = [play(env, seed, 0) for seed in START_SEEDS]
         self.reward, self.reward_fault = find_reward(env, samples)
         self.terminated, self.terminated_fault = find_flag(env, samples, "terminated")
         self.success, self.success_fault = find_flag(env, samples, "success")
@@ -106,8 +106,6 @@ class Probe:
                 self.goal_setter, self.with_set_goal = setter, with_set_goal
                 self.search += with_set_goal
                 break
-        else:
-            self.starts = [play(self.env, seed, 0) for seed in START_SEEDS]
         steps = 0
         for seed in range(SEARCH_SEED + 1, SEARCH_SEED + 1 + SEARCH_EPISODES):
             if self.is_success.any() or steps >= SEARCH_STEPS:
@@ -268,9 +266,9 @@ class Probe:
 
     @property
     def hideable_columns(self) -> tuple[int, ...]:
-        """The goal columns to hide: none if the observation is no flat array of floats, or has no others."""
+        """The goal columns to hide: none if the observation is no flat array, or has no others."""
         part, columns = self.spec.observation, self.goal_columns or ()
-        return columns if len(part.shape) == 1 and part.dtype.startswith("float") and len(columns) < part.size else ()
+        return columns if len(part.shape) == 1 and len(columns) < part.size else ()
 
     @property
     def replays(self) -> list[RandomEpisode]:

@@ -58,6 +58,11 @@ def check_reward_values(probe: Probe) -> Answer:
     )
     if probe.recomputes_rewards:
         return "ok", f"{sentence}The rewards of compute_reward are used"
+    if probe.is_success[wrong].all() or (probe.has_extra_reward and not _is_extra(probe)):
+        return "warning", (
+            f"{sentence}Relabelled goals have the rewards of compute_reward, so they succeed elsewhere, or lack a bonus. "
+            f"Let step return what compute_reward returns, or {RECOMPUTE}"
+        )
     if needs_extra_reward(probe):
         kept = "`train`, HER and make_buffer add it to relabelled rewards too; other buffers need extra_reward=True"
         return "ok", sentence + kept
@@ -73,7 +78,18 @@ def needs_extra_reward(probe: Probe) -> bool:
     Where rewards have two values, an episode that ends without a success costs as much as one that fails forever. Beside a
     further penalty of 20 or 100, goals were hardly learned.
     """
-    return probe.has_extra_reward and not np.isfinite(probe.spec.reward_high)
+    return probe.has_extra_reward and not np.isfinite(probe.spec.reward_high) and _is_extra(probe)
+
+
+def _is_extra(probe: Probe) -> bool:
+    """Return whether rewards that differ from compute_reward's do so for another reason than the goal, as a fall.
+
+    A bonus of a success belongs to one goal, and so does one of the two values of a sparse reward.
+    """
+    others, spec = probe.other_rewards, probe.spec
+    rewards = probe.rewards[others]
+    is_value = np.isin(rewards, (spec.reward_low, spec.reward_high)) & np.isfinite(spec.reward_high)
+    return not (is_value | probe.is_success[others]).any()
 
 
 def check_reward_timing(probe: Probe) -> Answer:

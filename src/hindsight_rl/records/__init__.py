@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
@@ -129,6 +129,11 @@ class GoalSpec:
         0 after an end, so to fail would be best.
         """
         return self.max_episode_steps if np.isfinite(self.reward_high) else None
+
+    def limited(self, max_episode_steps: int | None) -> GoalSpec:
+        """Return the task with a time limit besides its own, in steps; None: without another one."""
+        limits = [n for n in (self.max_episode_steps, max_episode_steps) if n is not None]
+        return replace(self, max_episode_steps=min(limits, default=None))
 
     @classmethod
     def from_spaces(

@@ -103,7 +103,7 @@ class Assembly:
 
         Raises what `read_episodes` raises.
         """
-        episode_length = settings.rollout.max_episode_steps or self.spec.max_episode_steps
+        episode_length = self.spec.limited(settings.rollout.max_episode_steps).max_episode_steps
         if episode_length and settings.training.capacity < episode_length:
             raise OptionError(
                 f"capacity must be at least the {episode_length} steps of an episode, got {settings.training.capacity}"
@@ -202,7 +202,8 @@ class Assembly:
         from .structure_search import StructureSearch
 
         compute_reward = with_info(self._find(reward_function), self.settings.replay.info_keys)
-        return StructureSearch(self.spec, self.settings, self._resolve, self._build, is_open, compute_reward)
+        spec = self.spec.limited(self.settings.rollout.max_episode_steps)
+        return StructureSearch(spec, self.settings, self._resolve, self._build, is_open, compute_reward)
 
     def _build(self, settings: Settings, agent: Agent | None, stored: Mapping[str, Array] | None) -> Parts:
         """Return the agent, or a new one, and buffers with other settings. stored: the state that a new agent will take."""

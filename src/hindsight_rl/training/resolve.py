@@ -44,6 +44,7 @@ Choices = dict[str, Choice]  # by their options
 ARGUMENTS = ("agent", "recipe", "check")  # of `HER`: names that may be meant where an option is unknown
 ENERGY = ("energy_cap", "energy_remaining")
 DECAY = ("exploration_decay", "exploration_decay_start")
+HIDDEN = ("hidden_goal", "hidden_observation")
 WORKSPACE = ("lowest_achieved", "highest_achieved", "rest_displacement")
 CHECKED_STRUCTURE = ("categories", "observation_keys", "unused_goal")  # what the check of the environment finds of it
 ENDS_EARLY = (*WORKSPACE, "training_episode_steps")
@@ -105,14 +106,14 @@ def resolve_settings(
     checks = () if recipe.complete else tuple(checked)
     categories = _categories(spec, checks)
     structure = _structure(recipe, agent, given, spec, bool(categories))
-    tuned = _tuned(recipe, agent, structure)
+    tuned = _tuned(recipe, agent, structure, given)
     above = {**tuned, **given}
     if structure != "inferred":
         checks = tuple(choice for choice in checks if choice.option not in CHECKED_STRUCTURE)
     observed = (*checks, *(() if found is None or recipe.complete else found.choices()))
     fitted = tuple(_fitted(recipe, spec, given, above.get("categories", categories), structure == "inferred"))
     chosen, dropped = _usable([choice for choice in (*fitted, *observed) if choice.option in known], above, spec)
-    _hide_goals(chosen, latest(checks))
+    _hide_goals(chosen, dropped, latest(checks))
     values = recipe.general_options(agent) | {name: choice.value for name, choice in chosen.items()} | tuned
     from_recipe = {name: value for name, value in values.items() if name in known}
     settings = build_settings(agent, recipe.name, from_recipe | dict(given) | {"structure": structure})
@@ -182,16 +183,26 @@ def _structure(
     return "declared" if declared else "none"
 
 
-def _tuned(recipe: Recipe, agent: str, structure: StructureSource) -> dict[str, Any]:
-    """Return the tuned options of a recipe. What they declare counts only if the structure is that of the recipe."""
+def _tuned(recipe: Recipe, agent: str, structure: StructureSource, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tuned options of a recipe. What they declare counts only if the structure is that of the recipe.
+
+    Columns that it hides count only where the options of the user leave it the differences that show the same.
+    """
     tuned = recipe.tuned_options(agent)
+    if not _sees_differences(given):
+        tuned = {name: value for name, value in tuned.items() if name not in HIDDEN}
     if structure == "declared" or structure == tuned.get("structure") == "inferred":
         return tuned
     return {name: value for name, value in tuned.items() if name not in STRUCTURE}
 
 
-def _hide_goals(chosen: Choices, checks: Choices) -> None:
-    """Add the columns that hold the goal to those that are hidden.
+def _sees_differences(options: Mapping[str, Any]) -> bool:
+    """Return whether networks see the difference of goal and achieved goal, unless other options say so."""
+    return bool(options.get("goal_features", "relative") == "relative")
+
+
+def _hide_goals(chosen: Choices, dropped: Choices, checks: Choices) -> None:
+    """Add the columns that hold the goal to those that are hidden, whatever else the networks see of the goal.
 
     They predict how a trained policy moves the object, but relabelling does not change them.
     """
@@ -199,6 +210,8 @@ def _hide_goals(chosen: Choices, checks: Choices) -> None:
         other = chosen.get("hidden_observation", seen._replace(value=()))
         reason = seen.reason if other.reason == seen.reason else f"{other.reason}; {seen.reason}"
         chosen["hidden_observation"] = Choice(seen.option, tuple(sorted({*seen.value, *other.value})), reason)
+        if dropped.get("hidden_observation", other).value == seen.value:
+            dropped.pop("hidden_observation", None)
 
 
 def _not_used(observed: Choices, dropped: Choices, above: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
@@ -222,7 +235,7 @@ def _fitted(
     if spec is None or not recipe.automatic:
         return ()
     limit = given.get("max_episode_steps")
-    spec = replace(spec, max_episode_steps=limit) if isinstance(limit, int) else spec
+    spec = spec.limited(limit if isinstance(limit, int) else None)  # options are validated later
     return (*fit(spec), *fit_discrete(spec, categories)) if is_inferred else fit(spec)
 
 
@@ -295,8 +308,8 @@ def _contradictions(chosen: Mapping[str, Choice], above: Mapping[str, Any]) -> I
             yield group, f"{' and '.join(group)} belong together"
     if above.get("n_target_critics") is not None:
         yield ("n_critics",), "n_target_critics counts on the number of critics"
-    if above.get("goal_features", "relative") != "relative":
-        yield ("hidden_goal", "hidden_observation"), "networks see differences only if goal_features is relative"
+    if not _sees_differences(above):
+        yield HIDDEN, "networks see differences only if goal_features is relative"
     yield from _without_differences(chosen, above)
 
 

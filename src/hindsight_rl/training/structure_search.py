@@ -356,7 +356,5 @@ def all_choices(found: Structure) -> tuple[Choice, ...]:
 def _decided_columns(settings: Settings) -> tuple[int, ...] | None:
     """Return the columns that the networks do not see, if options decide it; None if the search does."""
     options = settings.agent_options
-    if options.goal_features != "relative":
-        return ()
-    is_open = settings.source("hidden_observation") in ("task", "default")
+    is_open = options.goal_features == "relative" and settings.source("hidden_observation") in ("task", "default")
     return None if is_open else options.hidden_observation
