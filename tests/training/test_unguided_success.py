@@ -100,12 +100,15 @@ def test_planned_paths_help_if_episodes_on_them_succeed_more_often_for_certain(o
     ("on_path", "straight", "is_followed", "is_clear"),
     [
         ([1] * 2 + [0] * 10, [1] * 11 + [0], False, True),  # they harm for certain
-        ([1] * 5 + [0] * 7, [1] * 9 + [0] * 3, True, False),
+        ([1] * 5 + [0] * 7, [1] * 9 + [0] * 3, False, False),
         ([1] * 9 + [0] * 3, [0] * 12, True, True),
-        ([1] * 9 + [0] * 11, [1] * 12 + [0] * 8, True, True),  # 20 episodes without them are enough
+        ([1] * 9 + [0] * 11, [1] * 12 + [0] * 8, False, True),  # 20 episodes without them are enough
+        ([1] * 9 + [0] * 11, [1] * 9 + [0] * 11, True, True),
     ],
 )
-def test_paths_that_are_usual_are_given_up_only_if_they_harm_for_certain(on_path, straight, is_followed, is_clear):
+def test_paths_that_are_usual_are_given_up_if_they_harm_for_certain_or_in_the_end_seem_to(
+    on_path, straight, is_followed, is_clear
+):
     trial = PathTrial(success_of(*on_path), success_of(*straight), are_usual=True)
     assert (trial.is_followed, trial.is_clear) == (is_followed, is_clear)
 

@@ -81,7 +81,7 @@ class PathTrial:
 
     on_path: the success of those that do so. straight: of those that do not: every second one, or every fourth if paths are
         usual.
-    is_over: whether it is decided. are_usual: whether paths are followed unless they clearly harm, as goals are far away.
+    is_over: whether it is decided. are_usual: whether paths are followed unless they harm, as goals are far away.
     """
 
     on_path: UnguidedSuccess = field(default_factory=UnguidedSuccess)
@@ -119,16 +119,21 @@ class PathTrial:
         return straight.rate - on_path.rate > math.hypot(below, above)
 
     @property
+    def straight_is_better(self) -> bool:
+        """Whether episodes on paths succeed less often, be it by chance."""
+        return self.straight.rate > self.on_path.rate
+
+    @property
     def is_followed(self) -> bool:
         """Whether paths are followed for good."""
-        return not self.harms if self.are_usual else self.helps
+        return not self.straight_is_better if self.are_usual else self.helps
 
     @property
     def is_clear(self) -> bool:
         """Whether paths help, or episodes that follow them do not succeed more often: then they cost steps for nothing.
 
-        As long as no other episode succeeds, there is nothing to lose. Paths that are usual must harm for certain before
-        RECENT episodes without them are over.
+        As long as no other episode succeeds, there is nothing to lose. Where paths are usual, RECENT episodes without them
+        decide, unless it is certain before: either choice may be wrong, and both cost the same.
         """
         if self.are_usual:
             return self.helps or self.harms or len(self.straight.successes) >= RECENT
