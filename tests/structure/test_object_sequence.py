@@ -296,8 +296,26 @@ def test_of_an_object_that_turns_the_tool_meets_the_position():
     assert text.startswith("reach achieved=0,1 goal=2,3 ")
     assert text.endswith(" dimensions=0,1")
     assert 9 not in found.hidden  # the angle, which no other column shows
-    assert found.symmetries == ()
-    assert "not angles of objects" in explain_missing(found)[-1]
+    assert not any(each.holds for each in found.symmetries)
+
+
+class Rolled(Turned):
+    """It follows a tool that is near, and turns as a wheel does that rolls along the first axis."""
+
+    def step(self, action):
+        moved = 0.05 * action * (np.linalg.norm(self.puck[:2] - self.tool) < 0.4)
+        self.tool, self.velocity = self.tool + 0.1 * action, 0.1 * action
+        self.puck = self.puck + np.append(moved, 4 * moved[0])
+
+
+def test_in_a_mirror_an_angle_changes_as_its_column_does():
+    spec = replace(pusher.SPEC, goal=ArraySpec((3,), "float64"))
+    episodes, probing = (play(Rolled(seed), 40, repeated_random_actions(seed + 1)) for seed in (0, 2))
+    for hidden in ((), (9,)):
+        found = infer_structure(episodes, spec, probing, hidden=hidden)
+        holding = [each.candidate for each in found.symmetries if each.holds]
+        factors = {each.name: each.symmetry.goal.factor.tolist() for each in holding}
+        assert factors == {"mirror of axis 0": [-1, 1, -1], "mirror of axis 1": [1, -1, 1]}
 
 
 class Level(Pusher):

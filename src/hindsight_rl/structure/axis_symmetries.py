@@ -33,7 +33,7 @@ class AxisSymmetries:
 
     visible: observation columns that the networks see. contact: the columns that are positions, one of each axis.
     controlled: what the action moves. units: how the observation holds the columns. known: symmetries that held before.
-    has_choices: whether actions are Discrete, and one-hot here.
+    has_choices: whether actions are Discrete, and one-hot here. angles: columns of the goal besides its positions.
     """
 
     def __init__(
@@ -45,10 +45,11 @@ class AxisSymmetries:
         units: Units,
         known: Sequence[Symmetry] = (),
         has_choices: bool = False,
+        angles: Sequence[int] = (),
     ) -> None:
         self._steps, self._visible, self._contact, self._known = steps, list(visible), contact, known
         self._controlled, self._units, self._n_axes, self._has_choices = controlled, units, len(contact.axes), has_choices
-        self._start = steps.observation[steps.starts_episode].mean(0)
+        self._angles, self._start = list(angles), steps.observation[steps.starts_episode].mean(0)
         # where the tool starts; rounded, so that the symmetries form a finite group
         start = clear_mean(steps.observation[steps.starts_episode][:, list(contact.tool)])
         self._centre = centre_of(known, rounded(start, steps.goal_std))
@@ -61,7 +62,7 @@ class AxisSymmetries:
         hidden = [column for column in np.flatnonzero(varying).tolist() if column not in {*visible, *positions}]
         self._late_of = {early: late for late, early in find_delayed_columns(steps).items()}
         self._others = [*self._test.others, *hidden]  # `find` keeps those hidden columns that a symmetry needs
-        self._profiles = self._profile(steps.observation[:, self._others])
+        self._profiles = profiles(steps, list(contact.tool), steps.observation[:, self._others])
 
     def find(self) -> list[SymmetryVerdict]:
         """Return the verdict of each symmetry that is proposed."""
@@ -69,7 +70,7 @@ class AxisSymmetries:
         moved = np.abs(steps.displacement).mean(0).reshape(-1, n).mean(0)
         axes = [k for k in range(n) if moved[k] >= LITTLE * moved.max() and goals_lie_around(steps, centre[k::n], k)]
         is_seen = [column < self._units.n_columns for column in self._contact.axes]  # a seen column can't become another
-        pairs = [] if self._actions_of_hand else combinations(axes, 2)  # a hand opens along one axis
+        pairs = [] if self._actions_of_hand or self._angles else combinations(axes, 2)  # a hand opens along one axis
         turned = [(k, m) for k, m in pairs if is_seen[k] == is_seen[m]]
         exchanged = [(k, k + 1) for k in range(size // n - 1)]
         proposals: list[Proposal] = [(f"mirror of axis {k}", mirror(centre, n, k), (k,), ()) for k in axes]
@@ -91,8 +92,8 @@ class AxisSymmetries:
         return with_consequences(with_one_error_rate(tested))
 
     def _new_test(self, holding: Sequence[Symmetry] = ()) -> SymmetryTest:
-        contact = self._contact
-        return SymmetryTest(self._steps, self._picked, self._visible, contact.object_columns, contact.tool, holding)
+        positions, tool = self._contact.object_columns, self._contact.tool
+        return SymmetryTest(self._steps, self._picked, self._visible, positions, tool, holding, self._angles)
 
     def _keep_partners(self, goals: Sequence[AffineMap]) -> None:
         """Of the hidden columns keep those that a change of goals exchanges with visible ones, as the fingers of a hand."""
@@ -110,20 +111,6 @@ class AxisSymmetries:
         columns = [column for column in self._controlled.clear if column in self._visible]
         movers = np.abs(self._controlled.effect[:, self._controlled.at(columns)]).argmax(0)
         return sorted({action for action in movers.tolist() if not moves_tool[action]})
-
-    def _profile(self, values: Array) -> Array:
-        """Return the correlations of columns (N, m) with signals of each dimension of the goal, and actions, (m, signals).
-
-        Signals of a dimension are the gap between tool and object, and the displacements of both in this step and the last.
-        The last signal is a constant: a column that lies on one side of 0 does not change its sign.
-        """
-        steps, tool = self._steps, list(self._contact.tool)
-        displacements = steps.change[:, tool], steps.displacement
-        gap = steps.achieved_goal - steps.observation[:, tool]
-        by_dimension = np.stack([gap, *displacements, *map(steps.of_step_before, displacements)]).transpose(2, 0, 1)
-        signals = [*by_dimension.reshape(-1, len(gap)), *steps.action.T, *steps.previous_action.T]
-        mean = values.mean(0) / np.maximum(np.sqrt(np.square(values).mean(0)), TINY)
-        return np.column_stack([correlations(values, np.array(signals)), mean])
 
     def _transformed(self, goal: AffineMap, action: AffineMap) -> Array:
         """Return the profiles that columns would have in a transformed world."""
@@ -225,30 +212,38 @@ class AxisSymmetries:
             self._set_pair(symmetry, *pair)
         follow_early(observation, self._late_of)
         unclear = [pair for pair in pairs if abs(self._profiles[pair[0]] @ transformed[pair[1]]) < LITTLE]
-        self._choose_signs(symmetry, [pair for pair in unclear if self._others[pair[0]] not in self._late_of.values()])
+        unclear = [pair for pair in unclear if self._others[pair[0]] not in self._late_of.values()]
+        symmetry = self._with_best_signs(symmetry, unclear)
+        observation = symmetry.observation
         self._turn_over(symmetry)
         follow_early(observation, self._late_of)
         return symmetry
 
-    def _choose_signs(self, symmetry: Symmetry, unclear: Sequence[Pair]) -> None:
+    def _with_best_signs(self, symmetry: Symmetry, unclear: Sequence[Pair]) -> Symmetry:
         """Of columns that fit with either sign, take that with which steps are predicted better.
 
-        First come those whose other sign alone is best: of a heading's cosine it may seem better if the sine is wrong.
+        First come those whose other sign alone is best: of a heading's cosine it may seem better if the sine is wrong. The
+        cosine of an angle of the goal and the speed with which it turns have wrong signs together.
         """
-        usual = self._test.losses(symmetry).mean()
-        loss = {pair: self._loss_with_other_sign(symmetry, pair) for pair in unclear}
-        for i, j, sign, back in sorted(unclear, key=lambda pair: loss[pair]):
-            other = self._loss_with_other_sign(symmetry, (i, j, sign, back))
-            if other < usual:
-                usual = other
-                self._set_pair(symmetry, i, j, -sign, -back)
+        alone = sorted(unclear, key=lambda pair: self._loss(self._with_other_signs(symmetry, pair)))
+        turned = [two for two in combinations(alone, 2) if any(self._others[i] in self._angles for i, *_ in two)]
+        least = self._loss(symmetry)
+        for pairs in [*((pair,) for pair in alone), *turned]:
+            other = self._with_other_signs(symmetry, *pairs)
+            if (loss := self._loss(other)) < least:
+                symmetry, least = other, loss
+        return symmetry
 
-    def _loss_with_other_sign(self, symmetry: Symmetry, pair: Pair) -> float:
-        i, j, sign, back = pair
-        self._set_pair(symmetry, i, j, -sign, -back)
-        loss = float(self._test.losses(symmetry).mean())
-        self._set_pair(symmetry, i, j, sign, back)
-        return loss
+    def _loss(self, symmetry: Symmetry) -> float:
+        return float(self._test.losses(symmetry).mean())
+
+    def _with_other_signs(self, symmetry: Symmetry, *pairs: Pair) -> Symmetry:
+        seen = symmetry.observation
+        changed = replace(symmetry, observation=replace(seen, factor=seen.factor.copy(), offset=seen.offset.copy()))
+        for i, j, *_ in pairs:
+            signs = np.sign(changed.observation.factor[[self._others[i], self._others[j]]])
+            self._set_pair(changed, i, j, *-signs)
+        return changed
 
     def _turn_over(self, symmetry: Symmetry) -> None:
         """Let columns that refute it alone by staying as they are change their sign, if they do not refute it then."""
@@ -278,6 +273,20 @@ class AxisSymmetries:
         _swap(symmetry.observation, one, other, sign * ratio, back / ratio)
         if one == other:
             symmetry.observation.offset[one] = self._offset(one) if sign < 0 else 0.0
+
+
+def profiles(steps: Steps, tool: Sequence[int], values: Array) -> Array:
+    """Return the correlations of columns (N, m) with signals of each dimension of the goal, and actions, (m, signals).
+
+    Signals of a dimension are the gap between tool and object, and the displacements of both in this step and the last.
+    The last signal is a constant: a column that lies on one side of 0 does not change its sign.
+    """
+    displacements = steps.change[:, tool], steps.displacement
+    gap = steps.achieved_goal - steps.observation[:, tool]
+    by_dimension = np.stack([gap, *displacements, *map(steps.of_step_before, displacements)]).transpose(2, 0, 1)
+    signals = [*by_dimension.reshape(-1, len(gap)), *steps.action.T, *steps.previous_action.T]
+    mean = values.mean(0) / np.maximum(np.sqrt(np.square(values).mean(0)), TINY)
+    return np.column_stack([correlations(values, np.array(signals)), mean])
 
 
 def effect_on_tool(steps: Steps, contact: Contact, controlled: ControlledColumns, has_choices: bool) -> tuple[Array, Array]:

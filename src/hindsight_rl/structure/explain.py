@@ -206,5 +206,5 @@ def _why_no_symmetries(found: Structure) -> str:
     if found.contact is not None and not found.contact.has_equal_objects:
         return "they are looked for where all parts of a goal are positions with as many dimensions"
     if found.sequence is not None and found.sequence.has_poses:
-        return "they are looked for where goals are positions alone, and not angles of objects, too"
+        return "what a mirror does with dimensions besides the positions of objects, such as their angles, is not clear"
     return "along no axis do goals lie on both sides of the position where the tool starts"

@@ -148,6 +148,15 @@ class DisplacementModel:
         scaled = (after[:, others] - before[:, others]) / variance[others]
         return max(of_first, self._relative(scaled.mean(1), 1.0), key=lambda found: found.mean + found.error), None
 
+    def growth_of(self, some: Sequence[int], inputs: Array, targets: Array, counts: Array) -> Difference:
+        """Return how the loss of some targets differs, each relative to its variance. inputs, targets, counts: as above."""
+        before, after = (
+            np.square(each[:, some]) * counts[:, None]
+            for each in (self._errors(self.inputs, self.targets), self._errors(inputs, targets))
+        )
+        variance = np.square(self._clipped(self.targets))[:, some][counts].sum(0) / (self._episode[-1] + 1)
+        return self._relative(((after - before) / np.maximum(variance, TINY)).mean(1), 1.0)
+
     def without(self, columns: Array | list[int]) -> Difference:
         """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""
         rng, losses = np.random.default_rng(0), []

@@ -1,8 +1,8 @@
-"""Symmetries of objects that have a height that stays, say, besides their position."""
+"""Symmetries of objects whose goals have more than their position: a height that stays, or an angle that changes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,15 +15,19 @@ from .findings import Structure
 from .object_sequence import ObjectSequence
 from .parts import Dimensions
 from .steps import Steps
-from .symmetry_verdicts import SymmetryVerdict, as_known
+from .symmetry_verdicts import SymmetryVerdict, as_known, with_consequences
 
 
 @dataclass(frozen=True)
 class Poses:
-    """The dimensions of a goal that are positions, ascending, and the size of the goal. All others stay as they are."""
+    """The dimensions of a goal that are positions, ascending, and the size of the goal.
+
+    columns: the column of each other dimension that changes, as it changes with it. All others stay as they are.
+    """
 
     positions: Dimensions
     goal_size: int
+    columns: Mapping[int, int]
 
     def of_steps(self, steps: Steps) -> Steps:
         """Return the steps with positions as goals."""
@@ -38,14 +42,23 @@ class Poses:
                 found.append(replace(each, goal=AffineMap(np.searchsorted(at, source), factor, offset)))
         return found
 
+    def can_complete(self, symmetry: Symmetry) -> bool:
+        """Whether each dimension that changes gets the place of another one."""
+        columns = [*self.columns.values()]
+        return set(symmetry.observation.source[columns].tolist()) == set(columns)
+
     def completed(self, verdict: SymmetryVerdict, units: Units, known: Sequence[Symmetry]) -> SymmetryVerdict:
         """Return a verdict about positions as one about whole goals.
 
         units: how the observation holds the columns. known: symmetries that held before.
         """
         of_positions, goal, at = verdict.candidate.symmetry, AffineMap.identity(self.goal_size), np.array(self.positions)
-        moved = of_positions.goal
+        moved, seen = of_positions.goal, of_positions.observation
         goal.source[at], goal.factor[at], goal.offset[at] = at[moved.source], moved.factor, moved.offset
+        dimension_of = {column: k for k, column in self.columns.items()}
+        for k, column in self.columns.items():
+            goal.source[k] = dimension_of[int(seen.source[column])]
+            goal.factor[k], goal.offset[k] = seen.factor[column], seen.offset[column]
         whole = replace(of_positions, goal=goal)
         candidate = replace(verdict.candidate, symmetry=whole)
         return replace(verdict, candidate=candidate, text=as_known(whole, units, known)[0].text())
@@ -56,20 +69,24 @@ def find_symmetries(
 ) -> tuple[SymmetryVerdict, ...]:
     """Return the verdict of each symmetry of a task with objects that is proposed.
 
-    An angle may change its sign in a mirror, which nothing tests: with angles that change no symmetry is proposed.
+    An angle that changes may change its sign in a mirror. That of its column decides, be it hidden.
 
     steps: in the units of the goal. visible: observation columns that the networks see. known: symmetries that held before.
     """
-    contact, poses = sequence.joint, Poses(sequence.joint_dimensions, steps.goal_size)
-    if not (contact.has_equal_objects and are_constant(steps, sequence)):
+    contact = sequence.joint
+    if not contact.has_equal_objects:
         return ()
+    columns = {k: found.copies.complete[k] for k in changing_dimensions(steps, sequence)}
+    poses, angles = Poses(sequence.joint_dimensions, steps.goal_size, columns), [*columns.values()]
     of_positions, known_there = poses.of_steps(steps), poses.of_symmetries(known)
-    axes = AxisSymmetries(of_positions, visible, contact, found.controlled, found.units, known_there, found.has_choices)
-    return tuple(poses.completed(each, found.units, known) for each in axes.find())
+    shown, options = sorted({*visible, *angles}), (known_there, found.has_choices, angles)
+    axes = AxisSymmetries(of_positions, shown, contact, found.controlled, found.units, *options)
+    possible = [each for each in axes.find() if poses.can_complete(each.candidate.symmetry)]
+    return tuple(poses.completed(each, found.units, known) for each in with_consequences(possible))
 
 
-def are_constant(steps: Steps, sequence: ObjectSequence) -> bool:
-    """Whether all dimensions of the goal that are no position are always the same."""
-    others = sorted({*range(steps.goal_size)}.difference(sequence.joint_dimensions))
+def changing_dimensions(steps: Steps, sequence: ObjectSequence) -> list[int]:
+    """Return the dimensions of the goal that are no position and change, as angles do."""
+    others = np.array(sorted({*range(steps.goal_size)}.difference(sequence.joint_dimensions)), np.int64)
     goals = np.concatenate([steps.achieved_goal, steps.next_achieved_goal, steps.desired_goal])[:, others]
-    return not np.ptp(goals, axis=0).any()
+    return [int(k) for k in others[np.ptp(goals, axis=0) > 0]]

@@ -155,7 +155,7 @@ class SymmetryTest:
 
     picked: the steps, (M,). visible: the columns that the networks see. positions: the column of each dimension of the
     goal. tool: the column that meets each of them; none without an object. holding: symmetries that hold; the model is
-    fitted to the steps that they and their products transform, too.
+    fitted to the steps that they and their products transform, too. angles: the columns of other dimensions of the goal.
     """
 
     def __init__(
@@ -166,6 +166,7 @@ class SymmetryTest:
         positions: Sequence[int],
         tool: Sequence[int] = (),
         holding: Sequence[Symmetry] = (),
+        angles: Sequence[int] = (),
     ) -> None:
         self._visible, self._tool, self._positions = list(visible), list(tool), list(positions)
         self.others = [column for column in visible if column not in {*tool, *positions}]
@@ -179,13 +180,15 @@ class SymmetryTest:
         self._displacement = np.concatenate([each.goal.apply_to_displacements(displacement) for each in group])
         targets = np.column_stack([self._displacement, self._changes[:, [*self._tool, *self.others]]])
         episode = np.tile(steps.episode[picked], len(group))
+        self._angles = [targets.shape[1] - len(self.others) + self.others.index(column) for column in angles]
         self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, episode, STRONG_DECAY)
 
     def verdict(self, candidate: Candidate, text: str = "", is_known: bool = False) -> SymmetryVerdict:
         """Test one symmetry: how much worse are transformed steps predicted than the steps themselves?
 
         That is the displacement of goal and tool, or the change of the other visible columns if that is predicted worse
-        still. If one column is certain to refute the symmetry, as of a key that lies on one side, it alone counts.
+        still. If one column is certain to refute the symmetry, as of a key that lies on one side, it alone counts. Angles
+        of the goal count by themselves, as a small part of all change.
         Only transformed steps beside steps of other episodes are compared: elsewhere the model knows nothing.
         """
         inputs, targets = self._transformed(candidate.symmetry)
@@ -194,6 +197,11 @@ class SymmetryTest:
         is_changed = (targets != self.model.targets).any(0)
         opposite = self.model.compare(inputs, np.where(is_changed, -targets, targets), is_visited)
         column = None if target is None else self.others[target - n_first]
+        if self._angles and column is None:
+            turned = self.model.growth_of(self._angles, inputs, targets, is_visited)
+            back = self.model.growth_of(self._angles, inputs, -targets, is_visited)
+            loss = max(loss, turned, key=lambda each: each.mean + each.error)
+            opposite = min(opposite, back, key=lambda each: each.mean - each.error)
         visited = float(is_visited.mean())
         return SymmetryVerdict(candidate, text, loss, opposite, column=column, visited=visited, is_known=is_known)
 
