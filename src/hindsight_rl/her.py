@@ -226,6 +226,8 @@ class HER:
             self._agent = self._assembly.agent(self.settings, self._saved.agent_state if self._saved else None)
             if self._saved:
                 self._agent.load_state_dict(self._saved.agent_state)
+                paths = self._agent.waypoints.next_waypoint  # during a trial of paths, saved policies have none
+                self._agent.follows_paths = np.array_equal(paths, self._saved.weights.next_waypoint)
         return self._trainer.agent if self._trainer else self._agent
 
     @property

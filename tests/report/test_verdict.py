@@ -86,7 +86,9 @@ def test_the_text_says_why_the_run_ended(tmp_path, why, text):
 def test_a_run_without_updates_says_why(tmp_path):
     path = change_settings(write_run(tmp_path / "run", (), seed=0), options={"random_steps": 1000})
     (path / "metrics.jsonl").write_text('{"env_steps": 300, "updates": 0}\n')
-    assert "The first 1,000 steps are random, without updates." in verdict(read_run(path)).text
+    assert (
+        "There are no updates in the first 1,000 steps, nor while structure is looked for." in verdict(read_run(path)).text
+    )
 
 
 def test_a_healthy_run_has_no_warning(tmp_path):

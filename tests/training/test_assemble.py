@@ -13,6 +13,7 @@ from hindsight_rl.errors import FileError, GoalEnvError, OptionError, ShapeError
 from hindsight_rl.rollout.episode_sources import LocalSource
 from hindsight_rl.storage import usable_cores
 from hindsight_rl.training.assemble import environment_id
+from hindsight_rl.training.replacement import replace_agent
 
 
 def test_learning_and_evaluating_take_two_environments(counted):
@@ -128,7 +129,7 @@ def test_a_new_agent_costs_no_environment_step(monkeypatch):
     with HER(Played, recipe="default", check=False, **OPTIONS) as model:
         model.learn(40)
         assert model.settings.variant == "inferred"
-        model.trainer.search._replace_agent(model.trainer, model.settings)
+        replace_agent(model.trainer, model.settings, model.trainer.search._build(model.settings, None, None))
         assert model.trainer.counts.check_steps + model.trainer.counts.env_steps == Played.steps
 
 

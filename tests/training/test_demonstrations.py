@@ -10,8 +10,10 @@ from short_runs import her, same_bytes, short
 from hindsight_rl import PointReach
 from hindsight_rl.envs.minari_data import write_episodes
 from hindsight_rl.errors import FileError, OptionError
+from hindsight_rl.records import BATCH_FIELDS, Batch
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
+from hindsight_rl.training.demonstrations import Demonstrations
 from hindsight_rl.training.events import EpisodesStored, JobFinished
 from hindsight_rl.training.run_folder import RunFolder
 
@@ -53,6 +55,16 @@ def test_a_fixed_fraction_of_each_batch_comes_from_the_demonstrations(agent):
         is_demonstrated = [[row.tobytes() in rows for row in each] for each in batch.observation]
         assert np.array_equal(is_demonstrated, np.tile(np.arange(16) >= 12, (len(batch), 1)))
         assert batch.n_demonstrations == 4
+
+
+def test_the_places_of_subgoals_stay_with_their_samples():
+    def batches(size, place):
+        rows = np.zeros((1, size))
+        return Batch(**dict.fromkeys(BATCH_FIELDS, rows), place=np.full((1, size, 2), place))
+
+    own = batches(3, 0.4)
+    demonstrations = SimpleNamespace(sample=lambda n, size: batches(size, 0.1))
+    assert Demonstrations.extend(demonstrations, own, 2).place[0, :, 0].tolist() == [0.4, 0.4, 0.4, 0.1, 0.1]
 
 
 def test_demonstrations_with_larger_actions_than_the_policy_can_take_are_refused():

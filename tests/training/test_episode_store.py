@@ -6,6 +6,8 @@ from short_runs import SUBGOALS, her
 
 from hindsight_rl import PointReach
 from hindsight_rl.errors import OptionError
+from hindsight_rl.records import Episode
+from hindsight_rl.records.reward_scale import RewardScale
 from hindsight_rl.task_structure.waypoints import GOAL, is_planning_due
 
 
@@ -22,6 +24,24 @@ def test_the_policy_of_a_run_has_waypoints_over_its_episodes():
         assert weights.next_waypoint.shape == (20, 20)
         assert all((np.abs(path - place) < 1e-6).all(1).any() for place in weights.waypoints)
         assert (weights.next_waypoint != GOAL).any()
+
+
+@pytest.mark.parametrize(
+    ("rewards", "scale", "counts"),
+    [
+        ((-1, 0, -1), RewardScale(0, -1), True),  # the goal was met on the path
+        ((-1, -1, -1), RewardScale(0, -1), False),
+        ((-1, -2, -1), RewardScale(0, -1), False),  # a cost that the info has
+        ((-0.3, 0, -0.3), RewardScale(0, -1, is_sparse=False), False),  # a distance
+        ((-1, 0, -1), None, False),
+    ],
+)
+def test_with_waypoints_a_goal_that_was_met_on_the_path_is_a_success(rewards, scale, counts):
+    with her(PointReach, n_waypoints=20) as model:
+        trainer, rows = model.trainer, np.zeros((4, 2))
+        trainer.agent.reward_scale = scale
+        episode = Episode(rows, rows, rows, rows[1:], np.float32(rewards), success=False, is_unguided=True)
+        assert trainer.storing._is_success(episode) is counts
 
 
 def test_waypoints_and_subgoals_do_not_go_together():

@@ -27,6 +27,7 @@ from hindsight_rl.task_structure.waypoints import GOAL
 from hindsight_rl.training import run_state, structure_search
 from hindsight_rl.training.checkpoint import restore_trainer, trainer_state
 from hindsight_rl.training.events import JobFinished
+from hindsight_rl.training.replacement import replace_agent
 from hindsight_rl.training.resolve import Found
 from hindsight_rl.training.run_folder import RunFolder
 from hindsight_rl.training.saved_model import SavedModel
@@ -779,12 +780,14 @@ def test_an_agent_that_succeeds_without_noise_is_not_replaced(inferred, monkeypa
     [
         ((2, 10), (12, 0), (40, 10), "paths"),
         ((12, 0), (2, 10), (40, 10), "none"),
-        ((10, 2), (10, 2), (40, 10), "none"),  # they help as little as none
+        ((10, 10), (10, 10), (40, 10), "none"),  # they help as little as none
         ((9, 3), (10, 2), (40, 10), "trial"),
         ((10, 2), (10, 2), (10, 40), "none"),  # the agent learns without them
     ],
 )
-def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_help(on_path, straight, success, outcome):
+def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_help(
+    tmp_path, on_path, straight, success, outcome
+):
     with HER("PointReach-v0", recipe="default", **FAST | {"structure": "inferred"}) as model:
         model.learn(200)
         trainer, agent, search = model.trainer, model.trainer.agent, model.trainer.search
@@ -800,6 +803,9 @@ def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_h
         arrays, data = trainer_state(trainer)
         restore_trainer(trainer, {name: array.copy() for name, array in arrays.items()}, data)
         assert not trainer.agent.follows_paths
+        model.save(tmp_path / "model.safetensors")
+        with HER.load(tmp_path / "model.safetensors") as other:
+            assert not other.agent.follows_paths
         model.learn(200)
         trial = search.state.trial
         assert len(trial.on_path.successes) > 0 < len(trial.straight.successes)
@@ -812,6 +818,21 @@ def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_h
         assert ("10 of 12 episodes succeeded for which paths were planned, and 0 of 12 others" in reasons) == (
             outcome == "paths"
         )
+
+
+def test_a_trial_of_paths_ends_when_the_buffer_no_longer_holds_the_first_steps(monkeypatch):
+    with HER("PointReach-v0", recipe="default", **FAST | {"structure": "inferred"}) as model:
+        model.learn(200)
+        trainer, search = model.trainer, model.trainer.search
+        trainer.counts.env_steps, trainer.success = 5_000, successes(40, 10)
+        search._refine(trainer, trainer.buffer.timeline.episodes())
+        trial = search.state.open_trial
+        trial.on_path, trial.straight = successes(2, 10), successes(12, 0)
+        monkeypatch.setattr(trainer.buffer.timeline, "wraps", True)
+        search.after_job(trainer)
+        assert (search.state.open_trial, search.state.next_at) == (None, None)
+        assert trainer.agent.follows_paths
+        assert trainer.settings.agent_options.n_waypoints == 400
 
 
 def sliding(mirrors):
@@ -841,7 +862,7 @@ def test_mirrors_that_hold_now_replace_those_of_before(inferred, monkeypatch, kn
     [
         (False, "replay", "new batches"),
         (False, "agent", "nothing"),
-        (True, "replay", "new agent"),
+        (True, "replay", "new batches"),  # episodes without noise show first whether it is the noise that fails
         (True, "agent", "new agent"),
     ],
 )
@@ -871,7 +892,7 @@ def test_a_change_of_options_is_part_of_the_next_event_and_is_not_reported_twice
         trainer = model.trainer
         assert trainer.take_changes() == ()  # `learn` took them
         settings = Settings.from_json(trainer.settings.to_json(), noise=0.07)
-        trainer.search._replace_agent(trainer, settings)
+        replace_agent(trainer, settings, trainer.search._build(settings, None, None))
         assert model.settings == settings
         steps, updates = trainer.counts.env_steps, trainer.counts.updates
         events = [event for event in trainer.run(steps + 1) if isinstance(event, JobFinished)]
@@ -891,7 +912,8 @@ def test_options_that_a_killed_process_found_after_its_checkpoint_are_not_in_the
         model.learn(200, folder=tmp_path)  # it ends with a checkpoint
         before, trainer = model.settings, model.trainer
         lines = (tmp_path / "changes.jsonl").read_text()
-        trainer.search._replace_agent(trainer, Settings.from_json(before.to_json(), noise=0.07))
+        settings = Settings.from_json(before.to_json(), noise=0.07)
+        replace_agent(trainer, settings, trainer.search._build(settings, None, None))
         model._folder.listen(trainer, JobFinished(changes=trainer.take_changes()))
         assert json.loads((tmp_path / "settings.json").read_text())["options"]["noise"] == 0.07
     with HER("PointReach-v0", recipe="default", **options) as other:

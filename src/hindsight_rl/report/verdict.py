@@ -36,7 +36,9 @@ def verdict(run: Run) -> Verdict:
     """Return whether the run learnt its task, and when."""
     best = best_evaluation(run)
     if best is None:
-        random = f" The first {run.options.random_steps:,} steps are random, without updates."
+        random = (
+            f" There are no updates in the first {run.options.random_steps:,} steps, nor while structure is looked for."
+        )
         text = f"There is no evaluation yet.{random if run.last('updates') == 0 else ''}"
         return Verdict("unknown", "Not evaluated yet", text)
     steps, rates = run.curve("test/success_rate")

@@ -78,7 +78,7 @@ def _join(own: Batch, demonstrated: Batch) -> Batch:
     batch.n_demonstrations = demonstrated.n_demonstrations
     if own.weight is not None:
         batch.weight = np.concatenate((own.weight, np.ones_like(demonstrated.reward)), axis=1)
-    for name in ("discount", "subgoal"):
+    for name in ("discount", "subgoal", "place"):
         if getattr(own, name) is not None:
             setattr(batch, name, joined(name))
     return batch

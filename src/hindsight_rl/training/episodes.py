@@ -12,6 +12,7 @@ from ..agents.policy import PolicySpec
 from ..errors import HindsightError, InputError
 from ..records import Array, Episode
 from ..records.exploration import Exploration
+from ..records.reward_scale import is_close
 from ..replay.buffer import HindsightBuffer
 from ..rollout.collect import Job
 from ..rollout.workers import Ticket
@@ -160,8 +161,10 @@ class EpisodeStore:
 
     def _is_success(self, episode: Episode) -> bool:
         """Whether the goal was met at the end; with waypoints at any step, as repeated random actions lead away again."""
-        has_met_goal = self._run.settings.agent_options.n_waypoints > 0 and len(set(episode.reward.tolist())) == 2
-        return has_met_goal or bool(episode.success)
+        scale, has_waypoints = self._run.agent.reward_scale, self._run.settings.agent_options.n_waypoints > 0
+        if not has_waypoints or scale is None or not scale.is_sparse:
+            return bool(episode.success)
+        return bool(episode.success) or bool(is_close(episode.reward, np.full(len(episode), scale.success)).any())
 
 
 def observe(agent: Agent, buffer: HindsightBuffer, episodes: Iterable[Episode]) -> None:

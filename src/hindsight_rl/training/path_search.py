@@ -52,10 +52,15 @@ class PathSearch:
             elif may_plan and self._plan(run, state, "it is tried whether planned paths help", is_followed=False):
                 state.trial = PathTrial()
         elif trial is not None and (trial.is_clear or not (falls_short or are_usual)):
-            trial.is_over = True
-            self._plan(run, state, str(trial) if trial.is_followed else "")
+            self.decide(run, state)
         if state.open_trial is not None:
             state.next_at = run.counts.env_steps + LOOK_EVERY
+
+    def decide(self, run: RunState, state: SearchState) -> None:
+        """End the trial, if one is open, by the episodes so far."""
+        if (trial := state.open_trial) is not None:
+            trial.is_over = True
+            self._plan(run, state, str(trial) if trial.is_followed else "")
 
     def _plan(self, run: RunState, state: SearchState, reason: str, is_followed: bool = True) -> bool:
         """Go on with waypoints, or without any if there is no reason for them. Return whether there are some.

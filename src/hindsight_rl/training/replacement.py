@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
+
 from ..agents.widen import take_over
 from ..options import Settings
+from ..structure.model import Difference, mean_and_error
 from ..structure.steps import LITTLE
 from .run_state import Parts, RunState
+from .unguided_success import WINDOW
 
 AGAIN_FROM = 5_000  # environment steps before which no agent is replaced
 MOST_CATCHING_UP = AGAIN_FROM  # catch-up updates of a new agent: as many as the first one made that may be replaced
@@ -23,8 +29,24 @@ def may_be_replaced(run: RunState) -> bool:
 
 
 def is_poor(run: RunState) -> bool:
-    """Return whether the agent has little to lose; it may be stuck with what its first episodes taught it."""
-    return run.success.is_below(LITTLE)
+    """Return whether the agent has little to lose; it may be stuck with what its first episodes taught it.
+
+    With rewards of more than two values, an agent that is not exact enough to succeed may still have learned most.
+    """
+    return run.success.is_below(LITTLE) and not _earns_more(run)
+
+
+def _earns_more(run: RunState) -> bool:
+    """Return whether the last episodes have clearly higher rewards than the first ones, which were random.
+
+    False for rewards of two values: there only the success shows that.
+    """
+    scale = run.agent.reward_scale
+    if scale is None or scale.is_sparse:
+        return False
+    rewards = np.array([each.reward.mean() for each in run.buffer.timeline.episodes()])
+    first, last = mean_and_error(rewards[:WINDOW]), mean_and_error(rewards[-WINDOW:])
+    return Difference(last.mean - first.mean, math.hypot(last.error, first.error)).is_above(0.0, 1)
 
 
 def replace_agent(run: RunState, settings: Settings, parts: Parts) -> None:

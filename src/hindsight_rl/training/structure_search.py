@@ -33,7 +33,15 @@ from ..structure import (
 from ..structure.steps import HELD_OUT
 from ..structure.symmetry_verdicts import generators
 from .path_search import Build, PathSearch, Resolve
-from .replacement import AGAIN_FROM, LOOK_EVERY, is_poor, may_be_replaced, replace_agent, widen_agent
+from .replacement import (
+    AGAIN_FROM,
+    LOOK_EVERY,
+    has_not_learned,
+    is_poor,
+    may_be_replaced,
+    replace_agent,
+    widen_agent,
+)
 from .resolve import Found
 from .run_state import SCALING_EPISODE_STEPS, RunState, SearchState
 from .unguided_success import RECENT
@@ -104,11 +112,12 @@ class StructureSearch:
     def _look(self, run: RunState) -> None:
         state, steps = self.state, run.counts.env_steps
         if run.buffer.timeline.wraps and state.next_at is not None:
+            self._paths.decide(run, state)
             state.end(run.settings.training.capacity)
         if not self.is_warm_up and state.update_endings():
             self._adopt(run, state.found)
         if state.ends_noiseless(run.counts.submitted_episodes) and may_be_replaced(run):
-            self._replace_agent(run, run.settings)
+            replace_agent(run, run.settings, self._build(run.settings, None, None))
         if state.next_at is None or steps < state.next_at:
             return
         episodes = _without_unused(run.buffer.timeline.episodes(), run.settings.agent_options.unused_goal)
@@ -227,11 +236,11 @@ class StructureSearch:
     def _refine(self, run: RunState, episodes: Sequence[Episode]) -> None:
         """Infer the structure again with all episodes.
 
-        If nothing changes, a new agent replaces a poor one, and learns from the stored episodes (Nikishin et al. 2022),
+        If the agent stays and is poor, a new one replaces it, and learns from the stored episodes (Nikishin et al. 2022),
         unless episodes without noise show that only the noise fails.
         """
         self.state.next_at = _next_look(run.counts.env_steps, bool(self.state.guesses))
-        before, has_failed = run.settings, is_poor(run)
+        before, has_failed = run.agent, is_poor(run)
         if self.state.found.endings and self.state.endings.is_clear and has_failed:
             self.state.take_endings()  # an agent that is not poor goes on with the reward that it knows
         # of several objects, not even the first is placed so early
@@ -253,7 +262,7 @@ class StructureSearch:
             if found.symmetries or found.has_walls:
                 self.state.take_late(found)
         self._adopt(run, self.state.found)
-        if may_be_stuck and run.settings == before and has_failed and may_be_replaced(run):
+        if may_be_stuck and run.agent is before and has_failed and may_be_replaced(run):
             self.state.noiseless_until = run.counts.submitted_episodes + RECENT
 
     def _test_again(self, run: RunState, episodes: Sequence[Episode]) -> None:
@@ -289,18 +298,15 @@ class StructureSearch:
         """
         settings = self._resolve(found)
         if settings != run.settings:
-            if may_be_replaced(run):
-                self._replace_agent(run, settings)
-            elif settings.agent_options == run.settings.agent_options:
+            if settings.agent_options == run.settings.agent_options and not has_not_learned(run):
                 run.rebuild(self._build(settings, run.agent, None), settings)
+            elif may_be_replaced(run):
+                replace_agent(run, settings, self._build(settings, None, None))
             elif can_widen(run.settings.agent_options, settings.agent_options):
                 widen_agent(run, settings, self._build(settings, None, None))
             else:
                 return
         self.state.found, run.settings = found, settings  # they may be equal for other reasons
-
-    def _replace_agent(self, run: RunState, settings: Settings) -> None:
-        replace_agent(run, settings, self._build(settings, None, None))
 
 
 def _next_look(steps: int, has_guesses: bool) -> int | None:

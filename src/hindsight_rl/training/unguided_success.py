@@ -130,15 +130,16 @@ class PathTrial:
 
     @property
     def is_clear(self) -> bool:
-        """Whether paths help, or episodes that follow them do not succeed more often: then they cost steps for nothing.
+        """Whether paths help, or RECENT episodes that follow them do not succeed more often: they cost steps for nothing.
 
         As long as no other episode succeeds, there is nothing to lose. Where paths are usual, RECENT episodes without them
         decide, unless it is certain before: either choice may be wrong, and both cost the same.
         """
         if self.are_usual:
             return self.helps or self.harms or len(self.straight.successes) >= RECENT
-        on_path, straight = self.on_path.successes, self.straight.successes
-        return self.helps or (any(straight) and sum(straight) * len(on_path) >= sum(on_path) * len(straight))
+        on_path, straight = self.on_path, self.straight
+        are_enough = min(len(on_path.successes), len(straight.successes)) >= RECENT
+        return self.helps or self.harms or (are_enough and 0 < straight.rate >= on_path.rate)
 
     def __str__(self) -> str:
         on_path, straight = (f"{sum(each.successes)} of {len(each.successes)}" for each in (self.on_path, self.straight))
