@@ -36,6 +36,7 @@ from hindsight_rl.training.unguided_success import RECENT, UnguidedSuccess
 sys.path.insert(0, str(Path(__file__).parents[1] / "structure"))
 from push_tasks import Push, PushBoth
 
+STILL = SimpleNamespace(move_by_themselves=False)  # parts
 FAST = {"hidden": (8,), "batch_size": 8, "updates_per_step": 0.05, "random_steps": 120, "capacity": 10_000}
 
 
@@ -361,6 +362,26 @@ def test_another_tool_is_probed_if_the_first_one_moved_nothing(inferred, monkeyp
         assert search.state.first_probing == len(episodes)
 
 
+@pytest.mark.parametrize(("moves", "views"), [(True, [True, False]), (False, [True])])
+def test_paths_are_tried_for_what_seems_to_move_by_itself_and_was_learned_as_a_body(inferred, monkeypatch, moves, views):
+    """As a car whose heading decides where it drives: actions do not explain its displacements well."""
+    search, seen = inferred.trainer.search, []
+    monkeypatch.setattr(search, "state", replace(search.state, has_contact=False, next_at=2_500))
+
+    def infer(episodes, moves_by_itself=True):
+        seen.append(moves_by_itself)
+        parts = SimpleNamespace(move_by_themselves=moves and moves_by_itself)
+        return SimpleNamespace(
+            sequence=None, parts=parts, subgoals=(), symmetries=(), has_walls=False, view=moves_by_itself
+        )
+
+    monkeypatch.setattr(search, "_infer_without_probing", infer)
+    monkeypatch.setattr(structure_search, "plan_guesses", lambda found: ())
+    monkeypatch.setattr(search._paths, "look", lambda run, state, found: seen.append(("paths", found.view)))
+    search._refine(inferred.trainer, inferred.trainer.buffer.timeline.episodes())
+    assert seen == [*views, ("paths", views[-1])]
+
+
 def test_the_search_goes_on_if_a_wrong_tool_was_probed_and_no_other_is_certain(inferred, monkeypatch):
     search = inferred.trainer.search
     episodes = inferred.trainer.buffer.timeline.episodes()[: search.state.first_probing + search.state.probing_episodes]
@@ -425,7 +446,7 @@ def test_learning_begins_once_everything_has_a_handle(inferred, monkeypatch):
 
 def test_a_handle_that_a_later_look_finds_is_taken(inferred, monkeypatch):
     search, taken, known = inferred.trainer.search, [], "reach achieved=0 goal=1 tolerance=1 switch_distance=2"
-    found = SimpleNamespace(sequence=None, guesses=(), subgoals=(known, known), symmetries=(), has_walls=False)
+    found = SimpleNamespace(sequence=None, parts=STILL, guesses=(), subgoals=(known, known), symmetries=(), has_walls=False)
     for subgoals, expected in (((known,), 1), ((known, known), 0)):
         taken.clear()
         state = replace(search.state, has_contact=False, found=search.state.found.with_option("subgoals", []))
@@ -449,7 +470,7 @@ def test_a_later_look_knows_which_episodes_are_random(inferred, monkeypatch):
         subgoals=(),
         has_paths=False,
         has_walls=False,
-        parts=SimpleNamespace(goal_std=1.0),
+        parts=SimpleNamespace(goal_std=1.0, move_by_themselves=False),
     )
     infer = lambda random, spec, later, **_: seen.append((len(random), len(later))) or found  # noqa: E731
     monkeypatch.setattr(structure_search, "infer_structure", infer)
@@ -833,6 +854,23 @@ def test_a_trial_of_paths_ends_when_the_buffer_no_longer_holds_the_first_steps(m
         assert (search.state.open_trial, search.state.next_at) == (None, None)
         assert trainer.agent.follows_paths
         assert trainer.settings.agent_options.n_waypoints == 400
+
+
+@pytest.mark.parametrize(
+    ("used", "holding", "refuted", "is_new"),
+    [
+        (("o0=-o0 g0=-g0",), ("o0=-o0 g0=-g0",), (), False),
+        (("o0=-o0 g0=-g0",), ("o0=-o0 o5=-o5 g0=-g0",), (), False),  # the sign of another column may be chance
+        (("o0=-o0 g0=-g0 g2=-g2",), ("o0=-o0 g0=-g0 g3=-g3",), (), True),  # an angle changes in another way
+        (("o0=-o0 g0=-g0",), ("o0=-o0 g0=-g0", "o1=-o1 g1=-g1"), (), True),
+        (("o0=-o0 g0=-g0", "o1=-o1 g1=-g1"), ("o0=-o0 g0=-g0",), ("o1=-o1 g1=-g1",), True),
+        (("o0=-o0 g0=-g0", "o1=-o1 g1=-g1"), ("o0=-o0 g0=-g0",), (), False),  # uncertain ones hold until they are refuted
+    ],
+)
+def test_symmetries_are_new_if_more_hold_or_goals_change_in_another_way(monkeypatch, used, holding, refuted, is_new):
+    monkeypatch.setattr(structure_search, "generators", lambda found: [each for each in found if not each.is_refuted])
+    found = [SimpleNamespace(text=text, is_refuted=text in refuted) for text in (*holding, *refuted)]
+    assert structure_search._has_new_symmetries(SimpleNamespace(symmetries=found), used) is is_new
 
 
 def sliding(mirrors):

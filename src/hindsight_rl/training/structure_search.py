@@ -253,6 +253,8 @@ class StructureSearch:
         else:
             found = self._infer_without_probing(episodes)
             self.state.guesses = plan_guesses(found)
+            if found.sequence is None and found.parts.move_by_themselves:  # it was learned as a body
+                found = self._infer_without_probing(episodes, moves_by_itself=False)
             self._paths.look(run, self.state, found)
             if found.sequence is not None and may_be_replaced(run):
                 self._probe(run, episodes, found, found.sequence)
@@ -316,9 +318,19 @@ def _next_look(steps: int, has_guesses: bool) -> int | None:
 
 
 def _has_new_symmetries(found: Structure, used: Sequence[str]) -> bool:
-    """Whether more symmetries hold than are used, or later steps refute one of them: a wall may break it."""
-    refuted = {each.text for each in found.symmetries if each.is_refuted}
-    return len(generators(found.symmetries)) > len(used) or not refuted.isdisjoint(used)
+    """Whether more symmetries hold than are used, or others.
+
+    Later steps may refute one, as a wall breaks it, or show that an angle of an object changes its sign in another way.
+    """
+    refuted, holding = {each.text for each in found.symmetries if each.is_refuted}, generators(found.symmetries)
+    known = [_change_of_goals(text) for text in used]
+    has_others = any(_change_of_goals(each.text) not in known for each in holding)
+    return len(holding) > len(used) or has_others or not refuted.isdisjoint(used)
+
+
+def _change_of_goals(symmetry: str) -> set[str]:
+    """Return the terms of a symmetry that say how goals change."""
+    return {term for term in symmetry.split() if term.startswith("g")}
 
 
 def _may_be_too_strong(found: Structure, spec: GoalSpec) -> bool:
