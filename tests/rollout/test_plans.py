@@ -16,7 +16,7 @@ from hindsight_rl.rollout.plans import (
     ProbingActor,
     SeekingActor,
 )
-from hindsight_rl.task_structure.affine import AffineColumns
+from hindsight_rl.task_structure.affine import AffineColumns, Posture
 from hindsight_rl.task_structure.rules import Rules
 from hindsight_rl.task_structure.state_planner import StatePlanner
 from hindsight_rl.task_structure.waypoints import GOAL, Waypoints
@@ -129,7 +129,7 @@ ACTION = ArraySpec((2,), "float64", (-9.0, -9.0), (9.0, 9.0))
 
 def probing_actor(action=ACTION, **changed):
     """The plan: the tool is column 0, the object column 1, and columns 2 and 3 are a heading."""
-    nothing = AffineColumns.plain(())
+    nothing = Posture.plain(())
     plan = {"effect": ((0.5,), (0.4,)), "drift": ((0.0, 0.0),), "posture": nothing, "by_posture": (), "reach": 1e-6}
     plan = plan | changed
     probing = Probing(AffineColumns.plain((0,)), (AffineColumns.plain((1,)),), **{"largest_reach": plan["reach"]} | plan)
@@ -186,6 +186,6 @@ def test_where_an_action_is_a_target_position_the_tool_is_held_against_its_drift
 
 def test_the_effect_of_actions_may_depend_on_the_posture():
     """The first entry of an action moves the tool by the cosine, the second by the sine of the heading: here (0, -0.5)."""
-    posture, by_posture = AffineColumns.plain((2, 3)), (((1.0,), (0.0,)), ((0.0,), (1.0,)))
+    posture, by_posture = Posture.plain((2, 3)), (((1.0,), (0.0,)), ((0.0,), (1.0,)))
     plan = {"effect": ((0.0,), (0.0,)), "posture": posture, "by_posture": by_posture}
     assert probing_action([0.0, 1.0, 0.0, -0.5], **plan) == pytest.approx([0, -2], abs=0.1)

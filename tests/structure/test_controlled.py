@@ -51,6 +51,26 @@ def test_what_actions_move_for_certain_is_controlled_though_they_explain_little_
     assert not found.clear
 
 
+def test_a_heading_that_jumps_decides_where_a_car_drives():
+    """Its speed and its turning are the actions; without cosine and sine of the heading neither position follows them."""
+
+    def make_columns(actions, rng):
+        heading = rng.uniform(-np.pi, np.pi) + np.append(0, 0.5 * actions[:, 1].cumsum())
+        along = actions[:, 0] * [np.cos(heading[:-1]), np.sin(heading[:-1])]
+        x, y = np.append(0, along[0].cumsum()), np.append(0, along[1].cumsum())
+        return x, y, (heading + np.pi) % (2 * np.pi) - np.pi
+
+    steps = played(make_columns, n_episodes=20)
+    found = find_controlled_columns(steps)
+    assert found.clear == (0, 1, 2)
+    assert found.posture.angles == (2,)
+    assert found.by_posture.shape == (3 + 2, 2, 3)
+    at = np.array([[0.0, 0.0, np.pi / 2]])
+    effect = found.effect + np.tensordot(found.posture.of(at), found.by_posture, 1)[0]
+    assert effect[0] == pytest.approx([0, 1, 0], abs=0.1)  # it drives to where it looks
+    assert effect[1] == pytest.approx([0, 0, 0.5], abs=0.1)
+
+
 def test_an_action_may_be_a_target_position():
     """In each step it goes half of the way."""
 

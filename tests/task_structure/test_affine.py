@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.task_structure.affine import AffineColumns
+from hindsight_rl.task_structure.affine import AffineColumns, Posture
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,15 @@ def test_a_function_of_a_sum_of_columns():
     """By hand: 3 * (2 * o1 - o0) + 1."""
     outer = AffineColumns((7,), (3.0,), (1.0,))
     assert outer.after(AffineColumns.parse("2*o1-o0")).text() == "6*o1+1-3*o0"
+
+
+def test_a_posture_has_cosine_and_sine_of_its_angles():
+    posture = Posture((0, 1), (1.0, 2.0), (0.0, -1.0), angles=(1,), radians=(0.5,), means=(0.25, 0.75))
+    seen = np.array([[3.0, np.pi]])
+    assert posture.of(seen)[0] == pytest.approx([3, 2 * np.pi - 1, -0.25, 0.25])
+    in_other_units = posture.after(AffineColumns((0, 1), (10.0, 1.0), (0.0, 0.0)))
+    assert in_other_units.of(seen)[0] == pytest.approx([30, 2 * np.pi - 1, -0.25, 0.25])
+    assert Posture.plain((0,)).of(seen).tolist() == [[3.0]]
 
 
 @pytest.mark.parametrize("text", ["", "0,", "a1", "2*", "1+1+1"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..task_structure.affine import AffineColumns
+from ..task_structure.affine import AffineColumns, Posture
 from . import Array
 
 Rows = tuple[tuple[float, ...], ...]
@@ -24,8 +24,8 @@ class Probing:
     effect: change of the tool's position per unit of action, (action size, axes).
     drift: how each position of the tool changes with an action in the middle of its range, (axes, 2): a factor of the
         position, and a constant.
-    posture: columns on which the effect depends, in deviations from their mean; there may be none.
-    by_posture: what each of them adds to the effect, (posture columns, action size, axes).
+    posture: numbers on which the effect depends, in deviations from their mean; there may be none.
+    by_posture: what each of them adds to the effect, (posture size, action size, axes).
     reach: usual distance between tool and object when the object begins to move.
     largest_reach: as long as that is not known, it may be any between `reach` and this.
     """
@@ -34,7 +34,7 @@ class Probing:
     objects: tuple[AffineColumns, ...]
     effect: Rows
     drift: Rows
-    posture: AffineColumns
+    posture: Posture
     by_posture: tuple[Rows, ...]
     reach: float
     largest_reach: float

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from ..records import Array
-from ..task_structure.affine import AffineColumns
+from ..task_structure.affine import Posture
 from .steps import ERROR_RATE, HARDLY, HELD_OUT, LITTLE, MOSTLY, ROUNDED, Steps, correlations, explained_variance, regress
 
 
@@ -21,15 +21,15 @@ class ControlledColumns:
     effect: (action size, columns), change of each column per unit of action.
     drift: (2, columns), change with an action in the middle of its range: a factor of the column's value, as where an
         action is a target position, and a constant.
-    posture: columns on which the effect depends, in deviations from their mean; none if it is the same everywhere.
-    by_posture: (posture columns, action size, columns), what each deviation adds to the effect.
+    posture: numbers on which the effect depends, in deviations from their mean; none if it is the same everywhere.
+    by_posture: (posture size, action size, columns), what each deviation adds to the effect.
     """
 
     columns: tuple[int, ...]
     r2: tuple[float, ...]
     effect: Array
     drift: Array
-    posture: AffineColumns
+    posture: Posture
     by_posture: Array
 
     @property
@@ -67,7 +67,7 @@ class _Explanation:
 
     columns: tuple[int, ...]
     r2: Array
-    posture: AffineColumns
+    posture: Posture
     products: Array
 
     def measure_effect(self, steps: Steps) -> ControlledColumns:
@@ -75,7 +75,8 @@ class _Explanation:
         at = list(self.columns)
         inputs, targets = np.column_stack([steps.action, self.products]), steps.change[:, at]
         weights, own = regress(inputs, targets, steps.observation[:, at])
-        effects = weights[:-1].reshape(1 + len(self.posture.columns), steps.action.shape[1], len(at))
+        n_actions = steps.action.shape[1]
+        effects = weights[:-1].reshape(inputs.shape[1] // n_actions, n_actions, len(at))
         drift = np.stack([own, weights[-1]])
         return ControlledColumns(self.columns, tuple(self.r2[at].tolist()), effects[0], drift, self.posture, effects[1:])
 
@@ -102,17 +103,22 @@ def _explain_by_actions(steps: Steps, most_products: int) -> _Explanation:
     return _Explanation(tuple(columns), r2, posture, products)
 
 
-def _posture(steps: Steps, most: int) -> tuple[AffineColumns, Array]:
+def _posture(steps: Steps, most: int) -> tuple[Posture, Array]:
     """Return the columns that vary as deviations from their mean, in standard deviations, and these of each step.
 
-    None if there were more than `most` products of them and actions.
+    Those of cosine and sine follow where a column is an angle. Nothing if there were more than `most` products of all of
+    them and actions.
     """
-    columns = np.flatnonzero(np.ptp(steps.observation, axis=0) > 0)
-    if len(columns) * steps.action.shape[1] > most:
-        columns = columns[:0]
-    mean, std = steps.observation[:, columns].mean(0), steps.observation[:, columns].std(0)
-    posture = AffineColumns(tuple(columns.tolist()), tuple((1 / std).tolist()), tuple((-mean / std).tolist()))
-    return posture, (steps.observation[:, columns] - mean) / std
+    columns, angles = np.flatnonzero(np.ptp(steps.observation, axis=0) > 0), steps.angles
+    if (len(columns) + 2 * len(angles)) * steps.action.shape[1] > most:
+        columns = angles = columns[:0]
+    seen, radians = steps.observation[:, columns], 2 * np.pi / np.ptp(steps.observation[:, angles], axis=0)
+    mean, std, angle = seen.mean(0), seen.std(0), steps.observation[:, angles] * radians
+    turned = np.concatenate([np.cos(angle), np.sin(angle)], 1)
+    numbers = columns, 1 / std, -mean / std, angles, radians, turned.mean(0)
+    of_columns, factor, offset, *of_angles = (tuple(each.tolist()) for each in numbers)
+    posture = Posture(of_columns, factor, offset, (), (), *of_angles)
+    return posture, np.concatenate([(seen - mean) / std, turned - turned.mean(0)], 1)
 
 
 def _correlate_significantly(values: Array, signals: Array, episode: Array) -> Array:

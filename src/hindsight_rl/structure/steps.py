@@ -123,6 +123,11 @@ class Steps:
         return without_jumps(self.next_observation - self.observation, self.observation)
 
     @cached_property
+    def angles(self) -> Array:
+        """The columns that are angles and jump from pi to -pi, say."""
+        return np.flatnonzero(find_jumps(self.next_observation - self.observation, self.observation).any(0))
+
+    @cached_property
     def displacement(self) -> Array:
         """How each dimension of the achieved goal changes in each step, (N, goal size); 0 where that may be noise."""
         change = self.next_achieved_goal - self.achieved_goal
@@ -174,7 +179,12 @@ class Steps:
 
 
 def without_jumps(change: Array, observation: Array) -> Array:
-    """Return changes (N, columns) without the jumps of angles, which are what is left beside the range of the column.
+    """Return changes (N, columns) without the jumps of angles, which are what is left beside the range of the column."""
+    return np.where(find_jumps(change, observation), change - np.sign(change) * np.ptp(observation, axis=0), change)
+
+
+def find_jumps(change: Array, observation: Array) -> Array:
+    """Return which changes are jumps of angles, (N, columns) bool.
 
     A column is an angle if it is often in the middle of its range, usually changes a little, and jumps by nearly its whole
     range: what is left is little, too. A flag jumps, too, but it is never in the middle.
@@ -185,8 +195,7 @@ def without_jumps(change: Array, observation: Array) -> Array:
     left = np.where(jumps, np.abs(size - extent), 0.0)
     goes_on = (np.median(usual, axis=0) > 0) & (np.maximum(usual, left).max(0) < LITTLE * extent)
     is_between = np.abs(observation - low - extent / 2) < MOSTLY * extent / 2
-    is_angle = goes_on & (is_between.mean(0) > LITTLE)
-    return np.asarray(np.where(jumps & is_angle, change - np.sign(change) * extent, change))
+    return np.asarray(jumps & goes_on & (is_between.mean(0) > LITTLE))
 
 
 def measure_noise(steps: Steps) -> Array | None:

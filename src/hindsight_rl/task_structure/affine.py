@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -101,6 +101,32 @@ class AffineColumns:
     @cached_property
     def _is_plain(self) -> bool:
         return set(self.factor) <= {1.0} and not any(self.offset) and not self.added
+
+
+@dataclass(frozen=True)
+class Posture(AffineColumns):
+    """Columns on which the effect of actions depends, as a heading, with cosine and sine of those that are angles.
+
+    angles: columns. radians: in a unit of each of them. means: of their cosines, and then of their sines.
+    """
+
+    angles: tuple[int, ...] = ()
+    radians: tuple[float, ...] = ()
+    means: tuple[float, ...] = ()
+
+    def of(self, observation: Any, xp: Any = np) -> Any:
+        """Return the values, (..., k + 2 * angles), of observations (..., n). xp: the namespace of the array functions."""
+        values = super().of(observation, xp)
+        if not self.angles:
+            return values
+        angles = observation[..., list(self.angles)] * xp.asarray(self.radians)
+        turned = xp.concatenate((xp.cos(angles), xp.sin(angles)), -1) - xp.asarray(self.means)
+        return xp.concatenate((values, turned), -1)
+
+    def after(self, inner: AffineColumns) -> Posture:
+        """Return the same of columns that are affine functions themselves; angles stay. inner: as for `AffineColumns`."""
+        columns = super().after(inner)
+        return replace(self, **{each.name: getattr(columns, each.name) for each in fields(AffineColumns)})
 
 
 @dataclass(frozen=True, eq=False)
