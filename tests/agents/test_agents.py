@@ -1,6 +1,7 @@
 """What every agent does, whatever its algorithm."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,12 +9,14 @@ import torch
 from plain_agents import PLAIN_AGENTS, random_batch
 
 from hindsight_rl.agents import AGENT_NAMES, make_agent
+from hindsight_rl.agents.agent import Agent
 from hindsight_rl.agents.networks import Network
 from hindsight_rl.agents.policy import Policy
 from hindsight_rl.errors import FileError, GoalEnvError, OptionError, ShapeError, UnknownNameError
 from hindsight_rl.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.records.exploration import Exploration
+from hindsight_rl.task_structure.tabular_model import NO_PATH
 
 SIZES = (6, 2, 3)
 N_ACTIONS = 4
@@ -574,3 +577,14 @@ def test_values_are_those_of_the_greedy_actions(name):
         expected = sum(critic.mean(1) for critic in critics) / len(critics)
     assert agent.values(episode) == pytest.approx(expected.numpy(), abs=1e-5)
     assert agent.values(episode).shape == (5,)
+
+
+@pytest.mark.parametrize(("goal", "plans", "knows"), [((2,), True, True), ((7,), True, False), ((2,), False, False)])
+def test_a_path_is_known_if_one_leads_from_the_start_of_an_episode_to_its_goal(goal, plans, knows):
+    """A goal that asks for a part, or that nobody saw, has none: there the networks act, and need all updates."""
+    planner = SimpleNamespace(action=lambda seen, achieved, desired, discount: NO_PATH if desired[0] == 7 else 0)
+    options = SimpleNamespace(discount=0.9)
+    agent = SimpleNamespace(planner=planner, plans_states=plans, policy_spec=SimpleNamespace(options=options))
+    rows = np.zeros((2, 1))
+    episode = Episode(rows, rows, np.tile(goal, (2, 1)), np.zeros(1), np.zeros(1))
+    assert Agent.knows_path(agent, episode) is knows

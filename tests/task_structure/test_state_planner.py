@@ -47,6 +47,48 @@ def test_rules_lead_to_goals_through_rooms_where_nobody_was(walked):
     assert action(walked, 50, 2, CELLS) == NO_PATH
 
 
+def grid_episode(rng, slip=0.0, length=30):
+    """Walk at random over 7 x 7 cells; column 3 is a pit that ends the episode, but for its last cell."""
+    place, places, actions = rng.integers(0, 7, 2) * (1, 1), [], []
+    place[0] = place[0] if place[0] != 3 else 0
+    places.append(place.copy())
+    for _ in range(length):
+        actions.append(int(rng.integers(4)))
+        moved = actions[-1] if rng.random() >= slip else int(rng.integers(4))
+        place = np.clip(place + ((1, 0), (-1, 0), (0, 1), (0, -1))[moved], 0, 6)
+        places.append(place)
+        if place[0] == 3 and place[1] < 6:
+            break
+    seen, is_over = np.array(places), place[0] == 3 and place[1] < 6
+    action = np.array(actions)
+    return Episode(seen, seen, np.zeros_like(seen), action, -np.ones(len(action)), terminated=bool(is_over), success=False)
+
+
+def test_no_path_leads_through_what_ends_an_episode():
+    planner, rng = StatePlanner((4, 2, 4)), np.random.default_rng(0)
+    for _ in range(300):
+        planner.add(grid_episode(rng), 0)
+    assert planner.predicts
+    place, path = np.array([2, 0]), []
+    for _ in range(20):
+        chosen = planner.action(place, place, np.array([4, 0]), 0.98)
+        place = place + ((1, 0), (-1, 0), (0, 1), (0, -1))[chosen]
+        path.append(tuple(place.tolist()))
+    assert (3, 6) in path  # the gap
+    assert not [cell for cell in path if cell[0] == 3 and cell[1] < 6]
+
+
+def test_beside_states_that_recur_rules_that_chance_breaks_are_not_planned_with():
+    rules = []
+    for slip in (0.0, 0.2):
+        planner, rng = StatePlanner((4, 2, 4)), np.random.default_rng(0)
+        for _ in range(300):
+            planner.add(grid_episode(rng, slip), 0)
+        assert (planner.recurs, planner.predicts) == (True, True)
+        rules.append(len(planner.plan()["rule_nodes"]) > 0)
+    assert rules == [True, False]
+
+
 def test_a_planner_goes_on_from_its_arrays_to_the_same_bytes(walked):
     planners = [StatePlanner.restore(walked.arrays(), SIZES) for _ in range(2)]
     planners[1] = StatePlanner.restore(planners[1].arrays(), SIZES)

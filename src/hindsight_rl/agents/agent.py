@@ -14,6 +14,7 @@ from ..records import OBSERVATION_KEYS, Array
 from ..records.exploration import Exploration
 from ..records.reward_scale import RewardScale, scale_as_array, scale_from_array
 from ..task_structure.state_planner import StatePlanner
+from ..task_structure.tabular_model import NO_PATH
 from ..task_structure.waypoints import Waypoints
 from .policy import PolicyWeights
 
@@ -115,6 +116,13 @@ class Agent:
     def plans_states(self) -> bool:
         """Whether paths over states are planned: states recur, or rules predict them."""
         return self.planner is not None and (self.planner.recurs or self.planner.predicts)
+
+    def knows_path(self, episode: Episode) -> bool:
+        """Return whether a planned path leads from the start of an episode to its desired goal."""
+        if self.planner is None or not self.plans_states:
+            return False
+        seen, achieved, desired = (getattr(episode, key)[0] for key in OBSERVATION_KEYS)
+        return self.planner.action(seen, achieved, desired, self.policy_spec.options.discount) != NO_PATH
 
     def values(self, episode: Episode) -> Array:
         """Return the critics' value of the greedy action before each step of an episode, (T,), for the task's own goal.

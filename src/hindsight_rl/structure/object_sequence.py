@@ -109,8 +109,8 @@ class ObjectSequence:
         n_axes = len(self.dimensions[0])
         numbers = [dimensions[0] // n_axes for dimensions in self.dimensions]
         pairs = list(pairwise(numbers))
-        if not pairs or not exchanges.keys() >= set(pairs):
-            return self
+        if self.has_poses or not pairs or not exchanges.keys() >= set(pairs):
+            return self  # the angle of another object than the first one would stand beside its position
         maps = [exchanges[pair] for pair in pairs]
         first, second = (self.contacts[k].object_columns for k in (0, 1))
         is_first_lower = first[0] < second[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from .columns import Units
 from .findings import Structure
 from .object_sequence import ObjectSequence
 from .parts import Dimensions
-from .steps import Steps
+from .steps import ROUNDED, Steps
 from .symmetry_verdicts import SymmetryVerdict, as_known, with_consequences
 
 
@@ -23,11 +24,13 @@ class Poses:
     """The dimensions of a goal that are positions, ascending, and the size of the goal.
 
     columns: the column of each other dimension that changes, as it changes with it. All others stay as they are.
+    headings: of these columns, cosine and sine of an angle.
     """
 
     positions: Dimensions
     goal_size: int
     columns: Mapping[int, int]
+    headings: Sequence[tuple[int, int]] = ()
 
     def of_steps(self, steps: Steps) -> Steps:
         """Return the steps with positions as goals."""
@@ -43,9 +46,13 @@ class Poses:
         return found
 
     def can_complete(self, symmetry: Symmetry) -> bool:
-        """Whether each dimension that changes gets the place of another one."""
-        columns = [*self.columns.values()]
-        return set(symmetry.observation.source[columns].tolist()) == set(columns)
+        """Whether each dimension that changes gets the place of another one, and angles turn back.
+
+        A mirror changes the sign of either the cosine or the sine. Steps show that badly: an object turns in few of them.
+        """
+        columns, factor = [*self.columns.values()], symmetry.observation.factor
+        turns_back = all(factor[cosine] * factor[sine] < 0 for cosine, sine in self.headings)
+        return turns_back and set(symmetry.observation.source[columns].tolist()) == set(columns)
 
     def completed(self, verdict: SymmetryVerdict, units: Units, known: Sequence[Symmetry]) -> SymmetryVerdict:
         """Return a verdict about positions as one about whole goals.
@@ -77,12 +84,20 @@ def find_symmetries(
     if not contact.has_equal_objects:
         return ()
     columns = {k: found.copies.complete[k] for k in changing_dimensions(steps, sequence)}
-    poses, angles = Poses(sequence.joint_dimensions, steps.goal_size, columns), [*columns.values()]
+    angles, headings = [*columns.values()], [(columns[k], columns[m]) for k, m in find_headings(steps, [*columns])]
+    poses = Poses(sequence.joint_dimensions, steps.goal_size, columns, headings)
     of_positions, known_there = poses.of_steps(steps), poses.of_symmetries(known)
     shown, options = sorted({*visible, *angles}), (known_there, found.has_choices, angles)
     axes = AxisSymmetries(of_positions, shown, contact, found.controlled, found.units, *options)
     possible = [each for each in axes.find() if poses.can_complete(each.candidate.symmetry)]
     return tuple(poses.completed(each, found.units, known) for each in with_consequences(possible))
+
+
+def find_headings(steps: Steps, dimensions: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the pairs of dimensions of the goal that are cosine and sine of an angle."""
+    square = np.square(steps.achieved_goal)
+    pairs = combinations(dimensions, 2)
+    return [(k, m) for k, m in pairs if np.allclose(square[:, k] + square[:, m], 1, atol=ROUNDED)]
 
 
 def changing_dimensions(steps: Steps, sequence: ObjectSequence) -> list[int]:

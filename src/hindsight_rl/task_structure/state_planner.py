@@ -27,6 +27,7 @@ LEAST_STEPS, RARELY = 2_000, 0.2  # after so many steps, with fewer known states
 FIRST_RULES = 250  # steps
 LEAST_PREDICTED = 20  # steps, before rules are used or given up
 ACCURATE, INACCURATE = 0.85, 0.5  # of the predicted steps: rules are used, and given up
+EXACT = 0.98  # of them: below, chance decides a part, which frequencies show, and rules do not
 BITS = 1  # largest range of a column: the networks compare bits, and search would reach too many states
 
 
@@ -99,9 +100,13 @@ class StatePlanner:
         return {KEPT_COLUMNS: np.array(self.columns, np.int32), **arrays}
 
     def plan(self) -> dict[str, Array]:
-        """Return what a policy needs to plan: the visited states if they recur, the rules if they predict well."""
+        """Return what a policy needs to plan: the visited states if they recur, the rules if they predict well.
+
+        Rules that are only mostly right know no risk: beside states that recur they are left out.
+        """
         arrays = self.visited.arrays() | self._columns_and_rules()
-        kept = (VISITED[:2] if self.recurs else ()) + (RULES if self.predicts else ()) + (KEPT_COLUMNS,)
+        uses_rules = self.predicts and (not self.recurs or self._right >= EXACT * self._predicted)
+        kept = (VISITED[:2] if self.recurs else ()) + (RULES if uses_rules else ()) + (KEPT_COLUMNS,)
         return {name: arrays[name] if name in kept else arrays[name][:0] for name in (*VISITED[:2], *RULES, KEPT_COLUMNS)}
 
     @property
@@ -133,10 +138,11 @@ class StatePlanner:
         if states is None:
             self._give_up()
             return
-        planned = states[:, self.columns]
-        self._test_rules(planned, action)
+        self._test_rules(states[:, self.columns], action)
+        if episode.terminated and not episode.success:
+            states, action = self._with_end(states, action)
         if self.visited is not self.seen:
-            self.visited.add(planned, action)
+            self.visited.add(states[:, self.columns], action)
         if self.visited is self.seen or self.seen.n_states < MOST_PLANNED:  # so many show which columns are needless
             self.seen.add(states, action)
         steps = self.visited.steps
@@ -146,6 +152,17 @@ class StatePlanner:
         is_rare = steps >= LEAST_STEPS and self.visited.known_fraction < RARELY
         if self.seen.is_given_up or (is_rare and self._right <= INACCURATE * self._predicted):
             self._give_up()
+
+    def _with_end(self, states: Array, action: Array) -> tuple[Array, Array]:
+        """Return the steps of an episode that failed, and one of each action that changes nothing: no path leads on.
+
+        Rules would lead through a pit else, as no action is ever tried in it. Where the last step changed nothing, as at a
+        wall that ends the episode, that state has other actions.
+        """
+        if len(action) and (states[-1] == states[-2]).all():
+            return states, action
+        every = np.arange(self.sizes[2], dtype=action.dtype)
+        return np.concatenate([states, np.repeat(states[-1:], len(every), 0)]), np.concatenate([action, every])
 
     def _give_up(self) -> None:
         self.seen.give_up()

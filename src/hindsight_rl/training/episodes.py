@@ -155,7 +155,7 @@ class EpisodeStore:
             return False
         counts.refused_in_a_row = 0
         if self._updates_random_steps or counts.env_steps > options.random_steps:
-            fraction = options.planned_updates if self._run.agent.plans_states else 1.0
+            fraction = options.planned_updates if self._run.agent.knows_path(episode) else 1.0
             counts.due_updates += fraction * options.updates_per_step * len(episode)
         return True
 
