@@ -27,7 +27,7 @@ LEAST_STEPS, RARELY = 2_000, 0.2  # after so many steps, with fewer known states
 FIRST_RULES = 250  # steps
 LEAST_PREDICTED = 20  # steps, before rules are used or given up
 ACCURATE, INACCURATE = 0.85, 0.5  # of the predicted steps: rules are used, and given up
-EXACT = 0.98  # of them: below, chance decides a part, which frequencies show, and rules do not
+CHANCE = 0.02  # of repeated actions with another result than usual: more is a risk, which rules do not show
 BITS = 1  # largest range of a column: the networks compare bits, and search would reach too many states
 
 
@@ -102,10 +102,11 @@ class StatePlanner:
     def plan(self) -> dict[str, Array]:
         """Return what a policy needs to plan: the visited states if they recur, the rules if they predict well.
 
-        Rules that are only mostly right know no risk: beside states that recur they are left out.
+        Rules expect the usual result, whatever else may happen: beside states that recur they are left out where chance
+        decides.
         """
         arrays = self.visited.arrays() | self._columns_and_rules()
-        uses_rules = self.predicts and (not self.recurs or self._right >= EXACT * self._predicted)
+        uses_rules = self.predicts and not (self.recurs and self.visited.chance > CHANCE)
         kept = (VISITED[:2] if self.recurs else ()) + (RULES if uses_rules else ()) + (KEPT_COLUMNS,)
         return {name: arrays[name] if name in kept else arrays[name][:0] for name in (*VISITED[:2], *RULES, KEPT_COLUMNS)}
 

@@ -134,6 +134,16 @@ class TabularModel:
         self._add_transition((state, action, following))
         self._values.clear()
 
+    @property
+    def chance(self) -> float:
+        """Of actions that were repeated in a state, the fraction that had another result than the most frequent one."""
+        state, action, _, count = self._transitions[: self._n_transitions].astype(np.int64).T
+        _, pair = np.unique(np.stack([state, action]), axis=1, return_inverse=True)
+        tries, most = np.bincount(pair, count), np.zeros(pair.max(initial=-1) + 1)
+        np.maximum.at(most, pair, count)
+        repeated = tries > 1
+        return float(1 - most[repeated].sum() / tries[repeated].sum()) if repeated.any() else 0.0
+
     def find(self, state: Array) -> int | None:
         """Return the number of a state, (n_columns,) int32, None if it was never visited."""
         return self._index.get(state.tobytes())
