@@ -12,7 +12,7 @@ from .columns import Gap, GoalCopies
 from .contact import find_onsets, is_moving
 from .controlled import ControlledColumns
 from .parts import Parts
-from .steps import ALIKE, ERROR_RATE, HARDLY, LITTLE, MOSTLY, ROUNDED, TINY, Steps, regress, standardize
+from .steps import ALIKE, ERROR_RATE, FEWEST, HARDLY, LITTLE, MOSTLY, ROUNDED, TINY, Steps, regress, standardize
 from .tool import CLEARLY, positions_among
 
 
@@ -100,7 +100,7 @@ def _by_starts(steps: Steps, columns: Sequence[int]) -> tuple[Array, Array]:
     of_all = standardize(starts)
     correlation = of_all[:, :n_columns].T @ of_all[:, n_columns:] / n
     slope = correlation * deviation[:n_columns, None] / np.maximum(deviation[n_columns:], TINY)
-    statistic = np.abs(correlation) * np.sqrt(n / np.maximum(1 - np.square(correlation), ROUNDED))
-    is_certain = statistic > NormalDist().inv_cdf(1 - ERROR_RATE / 2 / correlation.size)
-    falls = is_certain & (-1 / MOSTLY < slope) & (slope < -MOSTLY)
+    statistic = np.abs(correlation) * np.sqrt(max(n - 2, 0) / np.maximum(1 - np.square(correlation), ROUNDED))
+    is_certain = (n >= FEWEST) & (statistic > NormalDist().inv_cdf(1 - ERROR_RATE / 2 / correlation.size))  # Student's
+    falls = is_certain & (slope > -1 / MOSTLY) & (slope < -MOSTLY)
     return np.sign(correlation), np.where((np.abs(correlation) > ALIKE) | falls, np.abs(correlation), 0.0)
