@@ -18,7 +18,8 @@ def options_of(measures, *presets):
         (2, 500, {"training_episode_steps": 50, "discount": 0.95}),
         (2, 50, {"discount": 0.95}),
         (80, 500, {"discount": 0.99}),
-        (80, 100, {"discount": 0.975}),  # what is tried in 100 steps is not 80 steps away
+        (40, 100, {"discount": 0.988}),
+        (80, 100, {}),  # twice as far is more than the time limit: the estimate is wrong
         (15, 150, {"discount": 0.967}),
         (15, None, {"discount": 0.967}),
     ],

@@ -1,4 +1,4 @@
-"""Four closed tasks: a bag without weight, rovers with a radio, an anchor, and a globe."""
+"""Three closed tasks: rovers with a radio, an anchor, and a globe."""
 
 from __future__ import annotations
 
@@ -7,56 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..open.base import Array, OwnUnits, SizedTask, clipped, push_out, toward_push, unit
+from ..open.base import Array, OwnUnits, SizedTask, clipped, unit
 from ..task import Observation, Task
-
-
-class CargoBag(SizedTask):
-    """A hand in a module of a space station pushes a floating bag, which drifts on and slows down, to a place in the air.
-
-    Lengths are in metres, and the hand is seen from the bag. Actions: the velocity of the hand.
-    """
-
-    numbers, thing, near = (7, 3, 3), "bag", 0.15
-    contact, pace, room = 0.3, 0.12, np.array([3.0, 2.0, 2.0])
-
-    def begin(self) -> None:
-        self.bag, self.drift = self.place(0.5, self.room - 0.5, 3), np.zeros(3)
-        self.hand = self.goal = self.bag
-        while not 0.4 < np.linalg.norm(self.goal - self.bag) < 1.1:
-            self.goal = self.place(0.4, self.room - 0.4, 3)
-        while np.linalg.norm(self.hand - self.bag) < 0.45:
-            self.hand = self.place(0, self.room, 3)
-
-    def move(self, action: Array) -> None:
-        self.hand = np.clip(self.hand + self.pace * action, 0, self.room)
-        push = push_out(self.bag, self.hand, self.contact)
-        self.bag = np.clip(self.bag + push + self.drift, 0.2, self.room - 0.2)
-        self.drift = 0.6 * self.drift + 0.3 * push
-
-    def observe(self) -> Array:
-        pressure = 1013 + self.np_random.normal(0, 2)  # hectopascals
-        return np.array([*self.drift, pressure, *(self.hand - self.bag)])
-
-
-def push_bag() -> Any:
-    """Go around the bag in the plane of hand, bag and goal, to behind it, and push."""
-
-    def act(observation: Observation) -> Array:
-        seen, way = observation["observation"], observation["desired_goal"] - observation["achieved_goal"]
-        gap, way = seen[4:], way - 1.5 * seen[:3]
-        far = float(np.linalg.norm(way))
-        if far < 0.06:
-            return np.zeros(3, np.float32)
-        ahead = way / far
-        along = float(gap @ ahead)
-        across = gap - along * ahead
-        aside = float(np.linalg.norm(across))
-        side = across / aside if aside > 1e-9 else np.zeros(3)
-        flat = toward_push(np.array([along, aside]), np.zeros(2), np.array([far, 0.0]), CargoBag.contact, 0.1)
-        return clipped(*(0.6 / CargoBag.pace * (flat[0] * ahead + flat[1] * side)))
-
-    return act
 
 
 class RadioRelay(SizedTask):
@@ -240,7 +192,6 @@ def roll_globe() -> Any:
 
 
 TASKS: tuple[Task, ...] = (
-    Task("CargoBag-v0", "push", "closed", CargoBag, 60, push_bag),
     Task("RadioRelay-v0", "several-bodies", "closed", RadioRelay, 60, drive_rovers),
     Task("GaleAnchor-v0", "later", "closed", GaleAnchor, 70, ride_out),
     Task("GlobeRollers-v0", "angles", "closed", GlobeRollers, 40, roll_globe),

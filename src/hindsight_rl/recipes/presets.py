@@ -4,7 +4,8 @@ A file says for which feature it is, and with which tasks that was established. 
 measured in the steps of the task:
 
 [options]: values as they are. A text in a list may name an option of [steps] in braces.
-[horizon]: of the discount, in steps: factor * measure, at most `longest` and LONGEST_HORIZON, but at least `shortest`.
+[horizon]: of the discount, in steps: factor * measure, at least `shortest` and at most LONGEST_HORIZON. Above `unless_above`
+it is left out.
 [steps]: whole numbers: factor * measure. `least` and `most` bound them; above `unless_above` the option is left out.
 [scaled]: numbers with two digits: factor * measure.
 """
@@ -48,7 +49,7 @@ class Horizon(Multiple):
     """How many steps the discount looks ahead."""
 
     shortest: float
-    longest: Multiple
+    unless_above: Multiple
 
 
 class Preset(OptionRecord):
@@ -69,9 +70,8 @@ class Preset(OptionRecord):
         """Return the values of the options. measures: what was measured in the task, by its name."""
         steps = {name: round(count) for name, count in self._steps(measures)}
         found = {name: _filled(value, steps) for name, value in self.options.items()} | steps
-        if self.horizon is not None:
-            horizon = min(self.horizon.value(measures), self.horizon.longest.value(measures))
-            horizon = min(max(horizon, self.horizon.shortest), LONGEST_HORIZON)
+        if self.horizon is not None and self.horizon.value(measures) <= self.horizon.unless_above.value(measures):
+            horizon = min(max(self.horizon.value(measures), self.horizon.shortest), LONGEST_HORIZON)
             found["discount"] = round(1 - 1 / horizon, 3)
         return found | {name: float(f"{each.value(measures):.2g}") for name, each in self.scaled.items()}
 
