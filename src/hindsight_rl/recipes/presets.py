@@ -4,8 +4,8 @@ A file says for which feature it is, and with which tasks that was established. 
 measured in the steps of the task:
 
 [options]: values as they are. A text in a list may name an option of [steps] in braces.
-[horizon]: of the discount, in steps: factor * measure, at least `shortest` and at most LONGEST_HORIZON. Above `unless_above`
-it is left out.
+[horizon]: of the discount, in steps: factor * measure, at least `shortest` and at most LONGEST_HORIZON. It is left out
+above `unless_above`.
 [steps]: whole numbers: factor * measure. `least` and `most` bound them; above `unless_above` the option is left out.
 [scaled]: numbers with two digits: factor * measure.
 """
