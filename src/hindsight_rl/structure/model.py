@@ -128,14 +128,10 @@ class DisplacementModel:
         counts: which steps count, (N,) bool; None: all.
         """
         counts = np.ones(len(inputs), bool) if counts is None else counts
-        before, after = (
-            np.square(each) * counts[:, None]
-            for each in (self._errors(self.inputs, self.targets), self._errors(inputs, targets))
-        )
+        before, after, variance = self._squares(inputs, targets, counts)
         first, n_episodes = slice(n_first), self._episode[-1] + 1
         usual = before[:, first].mean(1)
         of_first = self._relative(after[:, first].mean(1) - usual, usual.sum() / n_episodes)
-        variance = np.square(self._clipped(self.targets))[counts].sum(0) / n_episodes
         others = [
             column for column in range(n_first, before.shape[1]) if variance[column] > 0
         ]  # 0: constant in each episode
@@ -150,12 +146,18 @@ class DisplacementModel:
 
     def growth_of(self, some: Sequence[int], inputs: Array, targets: Array, counts: Array) -> Difference:
         """Return how the loss of some targets differs, each relative to its variance. inputs, targets, counts: as above."""
-        before, after = (
-            np.square(each[:, some]) * counts[:, None]
-            for each in (self._errors(self.inputs, self.targets), self._errors(inputs, targets))
-        )
-        variance = np.square(self._clipped(self.targets))[:, some][counts].sum(0) / (self._episode[-1] + 1)
+        before, after, variance = (each[..., some] for each in self._squares(inputs, targets, counts))
         return self._relative(((after - before) / np.maximum(variance, TINY)).mean(1), 1.0)
+
+    def _squares(self, inputs: Array, targets: Array, counts: Array) -> tuple[Array, Array, Array]:
+        """Return the squared errors (N, m) of the steps as they are and with these inputs and targets, 0 where none counts.
+
+        The third array is the variance of each target, (m,), in the steps of an episode that count.
+        """
+        pairs = (self.inputs, self.targets), (inputs, targets)
+        before, after = (np.square(self._errors(*pair)) * counts[:, None] for pair in pairs)
+        variance = np.square(self._clipped(self.targets))[counts].sum(0) / (self._episode[-1] + 1)
+        return before, after, variance
 
     def without(self, columns: Array | list[int]) -> Difference:
         """Return how the loss differs if some inputs are those of other steps, which say nothing about this one."""

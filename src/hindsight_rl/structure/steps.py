@@ -124,8 +124,8 @@ class Steps:
 
     @cached_property
     def angles(self) -> Array:
-        """The columns that are angles and jump from pi to -pi, say."""
-        return np.flatnonzero(find_jumps(self.next_observation - self.observation, self.observation).any(0))
+        """The columns that are angles and jump from pi to -pi, say: there `change` goes on."""
+        return np.flatnonzero((self.change != self.next_observation - self.observation).any(0))
 
     @cached_property
     def displacement(self) -> Array:
@@ -179,12 +179,7 @@ class Steps:
 
 
 def without_jumps(change: Array, observation: Array) -> Array:
-    """Return changes (N, columns) without the jumps of angles, which are what is left beside the range of the column."""
-    return np.where(find_jumps(change, observation), change - np.sign(change) * np.ptp(observation, axis=0), change)
-
-
-def find_jumps(change: Array, observation: Array) -> Array:
-    """Return which changes are jumps of angles, (N, columns) bool.
+    """Return changes (N, columns) without the jumps of angles, which are what is left beside the range of the column.
 
     A column is an angle if it is often in the middle of its range, usually changes a little, and jumps by nearly its whole
     range: what is left is little, too. A flag jumps, too, but it is never in the middle.
@@ -195,7 +190,8 @@ def find_jumps(change: Array, observation: Array) -> Array:
     left = np.where(jumps, np.abs(size - extent), 0.0)
     goes_on = (np.median(usual, axis=0) > 0) & (np.maximum(usual, left).max(0) < LITTLE * extent)
     is_between = np.abs(observation - low - extent / 2) < MOSTLY * extent / 2
-    return np.asarray(jumps & goes_on & (is_between.mean(0) > LITTLE))
+    is_angle = goes_on & (is_between.mean(0) > LITTLE)
+    return np.asarray(np.where(jumps & is_angle, change - np.sign(change) * extent, change))
 
 
 def measure_noise(steps: Steps) -> Array | None:

@@ -119,14 +119,9 @@ class PathTrial:
         return straight.rate - on_path.rate > math.hypot(below, above)
 
     @property
-    def straight_is_better(self) -> bool:
-        """Whether episodes on paths succeed less often, be it by chance."""
-        return self.straight.rate > self.on_path.rate
-
-    @property
     def is_followed(self) -> bool:
-        """Whether paths are followed for good."""
-        return not self.straight_is_better if self.are_usual else self.helps
+        """Whether paths are followed for good; usual ones unless other episodes succeed more often, be it by chance."""
+        return self.straight.rate <= self.on_path.rate if self.are_usual else self.helps
 
     @property
     def is_clear(self) -> bool:
