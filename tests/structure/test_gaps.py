@@ -1,12 +1,9 @@
 """A tool whose position no column shows, but only its gap to the object."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from pusher import COLUMNS, SPEC, Pusher, options_of, play, repeated_random_actions
 
-from hindsight_rl.records import ArraySpec
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import infer_structure, plan_guesses, plan_probing
 from hindsight_rl.structure.columns import Gap
@@ -77,29 +74,6 @@ def test_a_gap_to_an_object_that_nothing_moved_yet_shows_where_episodes_start():
     assert found.units.gaps == (Gap(4, 2, 1.0, is_certain=False), Gap(5, 3, 1.0, is_certain=False))
     assert found.guesses == ((10, 11),)
     assert plan_guesses(found)[0].tool.text() == "2-o4,3-o5"
-
-
-class Anywhere(Pusher):
-    """The tool starts anywhere, seen from an object that nothing moves."""
-
-    def reset(self):
-        super().reset()
-        self.tool = self.rng.uniform(-1, 1, 2)
-
-    def step(self, action):
-        self.tool = self.tool + 0.1 * action
-
-    def see(self):
-        return np.concatenate([self.puck, self.tool - self.puck])
-
-
-def test_the_gap_to_a_tool_that_starts_anywhere_falls_as_the_object_is_farther_on():
-    """It follows the position of the object badly, with a correlation of about -0.5."""
-    spec = replace(SPEC, observation=ArraySpec((4,), "float64"))
-    episodes = play(Anywhere(0), 80, repeated_random_actions(1))
-    found = infer_structure(episodes, spec)
-    assert found.units.gaps == (Gap(2, 0, -1.0, False), Gap(3, 1, -1.0, False))
-    assert "0+o2,1+o3" in [guess.tool.text() for guess in plan_guesses(found)]
 
 
 @pytest.mark.parametrize(("factor", "n_gaps"), [(1.0, 2), (100.0, 0), (0.01, 0)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import NormalDist
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from .columns import Gap, GoalCopies
 from .contact import find_onsets, is_moving
 from .controlled import ControlledColumns
 from .parts import Parts
-from .steps import ALIKE, ERROR_RATE, FEWEST, HARDLY, LITTLE, MOSTLY, ROUNDED, TINY, Steps, regress, standardize
+from .steps import ALIKE, ERROR_RATE, HARDLY, LITTLE, MOSTLY, TINY, Steps, regress, standardize
 from .tool import CLEARLY, positions_among
 
 
@@ -36,8 +35,7 @@ def find_gaps(steps: Steps, parts: Parts, copies: GoalCopies, controlled: Contro
     found, moved = [], steps.observation[:, list(controlled.columns)]
     for i, k in enumerate(dimensions):
         best = int(alike[:, i].argmax())
-        least = MOSTLY if is_certain else 0.0
-        if alike[best, i] <= least or int(alike[best].argmax()) != i:  # an object moves along several axes at once
+        if alike[best, i] <= MOSTLY or int(alike[best].argmax()) != i:  # an object moves along several axes at once
             continue
         size = float(factor[best, i])
         is_in_units = MOSTLY < abs(size) < 1 / MOSTLY  # chance alone makes it differ from 1
@@ -89,18 +87,8 @@ def _fit(inputs: Array, targets: Array) -> tuple[Array, Array]:
 
 
 def _by_starts(steps: Steps, columns: Sequence[int]) -> tuple[Array, Array]:
-    """Return sign and size of the correlation of columns and dimensions at the start of episodes; 0 if it is not clear.
-
-    Of a tool that starts anywhere the gap falls as the position of the object rises, by as much, be it among other changes.
-    That must be certain. What rises with it may as well be the position of a tool that starts near the object.
-    """
+    """Return sign and size of the correlation of columns and dimensions at the start of episodes; 0 if it is not clear."""
     first = steps.starts_episode
-    starts = np.column_stack([steps.observation[:, list(columns)], steps.achieved_goal])[first]
-    deviation, n, n_columns = starts.std(0), int(first.sum()), len(columns)
-    of_all = standardize(starts)
-    correlation = of_all[:, :n_columns].T @ of_all[:, n_columns:] / n
-    slope = correlation * deviation[:n_columns, None] / np.maximum(deviation[n_columns:], TINY)
-    statistic = np.abs(correlation) * np.sqrt(max(n - 2, 0) / np.maximum(1 - np.square(correlation), ROUNDED))
-    is_certain = (n >= FEWEST) & (statistic > NormalDist().inv_cdf(1 - ERROR_RATE / 2 / correlation.size))  # Student's
-    falls = is_certain & (slope > -1 / MOSTLY) & (slope < -MOSTLY)
-    return np.sign(correlation), np.where((np.abs(correlation) > ALIKE) | falls, np.abs(correlation), 0.0)
+    starts = standardize(np.column_stack([steps.observation[:, list(columns)], steps.achieved_goal])[first])
+    correlation = starts[:, : len(columns)].T @ starts[:, len(columns) :] / first.sum()
+    return np.sign(correlation), np.where(np.abs(correlation) > ALIKE, np.abs(correlation), 0.0)
