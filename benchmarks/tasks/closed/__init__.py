@@ -19,10 +19,12 @@ from .sixteenth import TASKS as SIXTEENTH
 from .third import TASKS as THIRD
 from .thirteenth import TASKS as THIRTEENTH
 from .thirtieth import TASKS as THIRTIETH
+from .thirtyeighth import TASKS as THIRTYEIGHTH
 from .thirtyfifth import TASKS as THIRTYFIFTH
 from .thirtyfirst import TASKS as THIRTYFIRST
 from .thirtyfourth import TASKS as THIRTYFOURTH
 from .thirtysecond import TASKS as THIRTYSECOND
+from .thirtyseventh import TASKS as THIRTYSEVENTH
 from .thirtysixth import TASKS as THIRTYSIXTH
 from .thirtythird import TASKS as THIRTYTHIRD
 from .twelfth import TASKS as TWELFTH
@@ -76,4 +78,6 @@ TASKS: tuple[Task, ...] = (
     *THIRTYFOURTH,
     *THIRTYFIFTH,
     *THIRTYSIXTH,
+    *THIRTYSEVENTH,
+    *THIRTYEIGHTH,
 )
