@@ -528,11 +528,11 @@ def test_a_goal_that_moves_by_itself_beside_an_object_at_rest_is_a_warning():
     assert_matches("changes at step 1 with seed 1. Each step keeps its own goal", sentence)
 
 
-def truncating_at(end, more=0):
-    """A line whose episodes are truncated without a success after so many steps, with odd seeds later."""
+def truncating_at(end, more=0, first_seed=0):
+    """A line whose episodes are truncated without a success after so many steps, with odd seeds from one on later."""
 
     def reset(self, *, seed=None, **options):
-        self.end = end + more * (seed is not None and seed % 2)
+        self.end = end + more * (seed is not None and seed >= first_seed and seed % 2)
         return Line.reset(self, seed=seed, **options)
 
     def step(self, action):
@@ -545,11 +545,12 @@ def truncating_at(end, more=0):
 def test_a_time_limit_that_no_episode_reaches_is_a_warning():
     level, sentence = finding(truncating_at(20), "time limit")
     assert level == "warning"
-    assert_matches("50 steps, but all 2 episodes were truncated after 20 steps. If that is the time limit, set", sentence)
+    assert_matches("50 steps, but all 8 episodes were truncated after 20 steps. If that is the time limit, set", sentence)
 
 
-def test_an_episode_that_is_truncated_early_counts_as_failed():
-    level, sentence = finding(truncating_at(20, more=10), "time limit")
+@pytest.mark.parametrize("first_seed", [0, 100])
+def test_an_episode_that_is_truncated_early_counts_as_failed(first_seed):
+    level, sentence = finding(truncating_at(20, 10, first_seed), "time limit")
     assert level == "ok"
     assert_matches("truncated before it without a success, which counts as a failure: 2", sentence)
 

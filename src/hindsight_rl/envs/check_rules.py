@@ -15,7 +15,7 @@ from ..task_structure.categories import LARGEST_DISCRETE
 from ..task_structure.symmetries import SymmetryGroup
 from .goal_env import LIMIT_NAMES
 from .goal_functions import read_success
-from .probe import MAX_STEPS, SEEDS, Probe
+from .probe import MAX_STEPS, SEEDS, START_SEEDS, Probe
 from .random_play import RandomEpisode, play, play_actions
 from .reset_rule import Answer, check_resets, listed
 from .reward_rules import (
@@ -77,10 +77,13 @@ def check_time_limit(probe: Probe) -> Answer:
         )
     failed = [each for each in probe.random if each.truncated[-1] and not read_success(each.infos[-1])]
     early = [len(each) for each in failed if len(each) < (probe.spec.failure_limit or 0)]
-    if len(early) == len(probe.random) and len({*early}) == 1:
+    is_same = len(early) == len(probe.random) and len({*early}) == 1
+    # so few may fail at the same step by chance
+    if is_same and all(len(play(probe.env, seed, limit)) == early[0] for seed in START_SEEDS):
         return "warning", (
-            f"{limit} steps, but all {len(early)} episodes were truncated after {early[0]} steps. If that is the time "
-            f"limit, set max_episode_steps={early[0]}: what is truncated before it without a success counts as failed"
+            f"{limit} steps, but all {len(early) + len(START_SEEDS)} episodes were truncated after {early[0]} steps. If "
+            f"that is the time limit, set max_episode_steps={early[0]}: what is truncated before it without a success "
+            f"counts as failed"
         )
     sentence = f"{limit} steps; the longest of {len(probe.random)} episodes had {longest}"
     if early:
