@@ -12,9 +12,10 @@ from hindsight_rl.structure import Contact, explain_findings, explain_missing, i
 from hindsight_rl.structure.axis_symmetries import AxisSymmetries
 from hindsight_rl.structure.contact import is_at_task
 from hindsight_rl.structure.infer import _mirrored_positions
-from hindsight_rl.structure.model import ColumnTest, Difference
+from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
+from hindsight_rl.structure.relevance import ColumnTest
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict, with_consequences
 from hindsight_rl.task_structure.subgoals import Subgoals
@@ -116,6 +117,16 @@ def test_noise_constants_and_places_are_hidden_and_the_gap_is_not(inferred):
     hidden = set(options_of(structure)["hidden_observation"])
     assert hidden >= {*COLUMNS["noise"], *COLUMNS["constant"], *COLUMNS["tool"], *COLUMNS["object"]}
     assert not hidden & set(COLUMNS["gap"])
+
+
+def test_no_column_is_hidden_where_episodes_fail(inferred):
+    _, episodes, probing = inferred
+    seen = (each[:31] for each in (probing[0].observation, probing[0].achieved_goal, probing[0].desired_goal))
+    lost = Episode(*seen, probing[0].action[:30], np.full(30, -1.0), terminated=True)
+    spec = replace(SPEC, reward_low=-1.0, reward_high=0.0)
+    found = infer_structure(episodes, spec, [lost, *probing[1:]])
+    assert found.hidden == COLUMNS["constant"]
+    assert "no hidden columns that change: 1 episodes failed" in explain_missing(found)[0]
 
 
 def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):

@@ -64,6 +64,24 @@ def find(*arguments, **task):
     return {verdict.text for verdict in find_mirrors(*arguments, **task) if verdict.holds}
 
 
+@pytest.mark.parametrize(("sides", "holds"), [((1,), {ALONG_Y}), ((-1, 1), {ALONG_X, ALONG_Y})])
+def test_pits_break_a_mirror_unless_it_leads_from_one_to_another(sides, holds):
+    """A pit is at one side of the room, or one at each side: an episode ends there."""
+    rng, episodes = np.random.default_rng(0), []
+    for _ in range(120):
+        episode = play(rng)
+        x, y = episode.achieved_goal[1:].T
+        is_in = np.any([(side * x > 0.3) & (side * x < 0.6) & (np.abs(y) < 0.5) for side in sides], axis=0)
+        n = int(is_in.argmax()) + 1 if is_in.any() else len(episode)
+        seen = (each[: n + 1] for each in (episode.observation, episode.achieved_goal, episode.desired_goal))
+        episodes.append(Episode(*seen, episode.action[:n], np.full(n, -1.0), terminated=n < len(episode)))
+    steps = Steps.from_episodes(episodes, success_reward=0.0)
+    found = Mirrors(steps, find_goal_copies(steps).complete, (), find_units(steps)).find()
+    group = generate_group([each.candidate.symmetry for each in found if each.holds], Symmetry.identity(4, 2, 2))
+    texts = {each.text() for each in group}
+    assert texts & {ALONG_X, ALONG_Y} == holds
+
+
 def test_an_empty_room_has_two_mirrors():
     """Which two of the three in their group are named is left to their errors."""
     both = "o0=-o0 o1=-o1 o2=-o2 o3=-o3 g0=-g0 g1=-g1 a0=-a0 a1=-a1"

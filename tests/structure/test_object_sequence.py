@@ -10,12 +10,12 @@ from two_objects import COLUMNS, SPEC, THRESHOLD, TwoObjects, compute_reward
 
 from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.rollout.plans import ProbingActor
-from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure import Contact, axis_symmetries, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.columns import Gap, Units
 from hindsight_rl.structure.contact import find_onsets
 from hindsight_rl.structure.object_sequence import ObjectSequence, count_moved
-from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.success import find_success_distance, ignores_exchange
+from hindsight_rl.structure.steps import EXCEPTIONS, Steps
+from hindsight_rl.structure.success import RewardPairs, find_success_distance, find_success_distances
 from hindsight_rl.structure.workspace import find_workspace
 from hindsight_rl.task_structure.affine import AffineMap
 from hindsight_rl.task_structure.subgoals import Subgoals
@@ -160,14 +160,18 @@ def test_mirrors_change_both_objects_and_objects_are_exchanged(inferred):
     assert mirrored[0] == pytest.approx([-0.1, 0.2, -0.3, 0.4], abs=0.02)
 
 
-def test_objects_are_exchanged_only_if_rewards_ignore_it():
-    def other_reward(achieved_goal, desired_goal, info):
-        return -(np.linalg.norm((achieved_goal - desired_goal)[:, :2], axis=-1) > THRESHOLD).astype(np.float64)
+def unequal(achieved_goal, desired_goal, info):
+    """The first object may be farther from its goal than the second."""
+    first, second = (np.linalg.norm((achieved_goal - desired_goal)[:, at : at + 2], axis=-1) for at in (0, 2))
+    return ((first < 4 * THRESHOLD) & (second < THRESHOLD)) - 1.0
 
+
+@pytest.mark.parametrize(("reward", "is_changed"), [(compute_reward, False), (unequal, True)])
+def test_objects_are_exchanged_only_if_rewards_ignore_it(reward, is_changed):
     goals = [np.tile(goal, (3, 1)) for goal in np.random.default_rng(0).uniform(-1, 1, (8, 4))]
     episodes = [Episode(goal, goal, goal, np.zeros((2, 1)), np.zeros(2)) for goal in goals]
-    assert ignores_exchange(compute_reward, episodes, 2)
-    assert not ignores_exchange(other_reward, episodes, 2)
+    changed = RewardPairs(reward, episodes).changed_by(axis_symmetries.exchange(4, 2, 0, 1))
+    assert changed > EXCEPTIONS if is_changed else changed == 0
 
 
 def test_positions_are_hidden_and_the_gaps_are_not(inferred):
@@ -250,6 +254,8 @@ def test_each_object_has_its_own_range():
         (lambda a, g, info: -(np.abs(a - g).max(1) > 0.3).astype(float), 0.3),
         (lambda a, g, info: -np.linalg.norm(a - g, axis=1), None),  # dense
         (lambda a, g, info: np.zeros(len(g)), None),
+        (lambda a, g, info: ((a >= g) & (a < g + 0.2)).all(1) - 1.0, 0.2),
+        (lambda a, g, info: (a <= g).all(1) - 1.0, None),
         (lambda a, g, info: -((np.abs(a - g) > [1, 1, 2, 2]).any(1)).astype(float), None),  # other for other numbers
     ],
 )
@@ -257,6 +263,22 @@ def test_the_distance_of_success_is_read_from_rewards(reward, distance):
     goals = [np.tile(goal, (3, 1)) for goal in np.random.default_rng(0).uniform(-1, 1, (8, 4))]
     episodes = [Episode(goal, goal, goal, np.zeros((2, 1)), np.zeros(2)) for goal in goals]
     assert find_success_distance(reward, episodes) == (distance and pytest.approx(distance, abs=0.003))
+
+
+@pytest.mark.parametrize(
+    ("reward", "distances"),
+    [
+        (unequal, (4 * THRESHOLD, THRESHOLD)),
+        (lambda a, g, info: -(np.linalg.norm(a - g, axis=1) > 0.3).astype(float), (0.3 / 2**0.5, 0.3 / 2**0.5)),
+        (lambda a, g, info: -np.linalg.norm(a - g, axis=1), None),
+        (lambda a, g, info: (a[:, 0] > g[:, 0]) - 1.0, None),  # on one side only
+    ],
+)
+def test_each_object_has_its_own_distance_of_success(reward, distances):
+    goals = [np.tile(goal, (3, 1)) for goal in np.random.default_rng(0).uniform(-1, 1, (8, 4))]
+    episodes = [Episode(goal, goal, goal, np.zeros((2, 1)), np.zeros(2)) for goal in goals]
+    found = find_success_distances(reward, episodes, [(0, 1), (2, 3)])
+    assert found == (distances and pytest.approx(distances, abs=0.003))
 
 
 class Turned(Pusher):

@@ -150,11 +150,11 @@ def test_why_a_part_of_the_range_suffices():
 def test_episodes_that_end_without_a_success_are_counted_if_rewards_have_two_values(highest, broken):
     spec = GoalSpec(*[ArraySpec((1,), "float64")] * 2, ArraySpec((1,), "float64", (-1.0,), (1.0,)), reward_high=highest)
     rng, episodes = np.random.default_rng(0), []
-    for terminated, reward in ((True, -1.0), (True, 0.0), (False, -1.0), (True, -1.0)):
-        actions = rng.uniform(-1, 1, (20, 1))
+    for steps, terminated, reward in ((19, True, -1.0), (19, True, 0.0), (20, False, -1.0), (19, True, -1.0)):
+        actions = rng.uniform(-1, 1, (steps, 1))
         places = np.concatenate([[[0.0]], actions.cumsum(0)])
-        rewards = np.append(np.full(19, -1.0), reward)
-        episodes.append(Episode(places, places, np.full((21, 1), 50.0), actions, rewards, terminated=terminated))
+        rewards = np.append(np.full(steps - 1, -1.0), reward)
+        episodes.append(Episode(places, places, np.full((steps + 1, 1), 50.0), actions, rewards, terminated=terminated))
     inertia = infer_structure(episodes, spec).inertia
     assert inertia.broken == broken
     assert inertia.follows_paths == (broken == 0)

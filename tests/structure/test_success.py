@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from hindsight_rl.records import ArraySpec, Episode
+from hindsight_rl.structure.axis_symmetries import mirror
+from hindsight_rl.structure.steps import EXCEPTIONS
 from hindsight_rl.structure.success import (
     Endings,
+    RewardPairs,
     count_tolerance_levels,
     errors_add_up,
     find_success_distance,
-    ignores_exchange,
 )
+from hindsight_rl.task_structure.affine import AffineMap
 
 NUMBER = ArraySpec((1,), "float32", (-1.0,), (1.0,))
 
@@ -54,9 +57,41 @@ def test_rewards_that_cannot_answer_for_made_up_goals_are_not_graded():
     episodes = [start(0.0, 4.0), start(4.0, 0.0), start(0.0, 4.0)]
     assert count_tolerance_levels(by_table, episodes) == 0
     assert find_success_distance(by_table, episodes) is None
-    pairs = (np.array([goal, goal]) for goal in ([0.0, 4.0], [4.0, 0.0]))
-    two = [Episode(pair, pair, pair, np.zeros((1, 1)), np.zeros(1)) for pair in pairs]
-    assert not ignores_exchange(by_table, two, 1)
+    assert RewardPairs(by_table, episodes).changed_by(AffineMap.identity(1)) is None
+
+
+def at_goal(tolerance):
+    """Success in a plane within a distance, which may depend on the goal."""
+    return lambda achieved, goal, info: (np.linalg.norm(achieved - goal, axis=-1) < tolerance(goal)) - 1.0
+
+
+def beyond(achieved, goal, info):
+    return ((achieved[:, 0] >= goal[:, 0]) & (np.abs(achieved[:, 1] - goal[:, 1]) < 0.1)) - 1.0
+
+
+def costly(achieved, goal, info):
+    return at_goal(lambda goal: 0.1)(achieved, goal, info) - 5.0 * (achieved[:, 0] > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("reward", "changes"),
+    [
+        (at_goal(lambda goal: 0.1), (False, False)),
+        (lambda achieved, goal, info: -np.linalg.norm(achieved - goal, axis=-1), (False, False)),  # a dense reward
+        (at_goal(lambda goal: np.where(goal[:, 0] > 0, 0.2, 0.03)), (True, False)),
+        (beyond, (True, False)),
+        (costly, (True, False)),
+    ],
+)
+def test_a_mirror_may_change_rewards(reward, changes):
+    goals = np.random.default_rng(0).uniform(-1, 1, (20, 1, 2)).repeat(2, axis=1)
+    starts = np.random.default_rng(1).uniform(-1, 1, (20, 1, 2)).repeat(2, axis=1)
+    pairs = zip(starts, goals, strict=True)
+    episodes = [Episode(at, at, goal, np.zeros((1, 1)), np.zeros(1), info={}) for at, goal in pairs]
+    asked = RewardPairs(reward, episodes)
+    found = [asked.changed_by(mirror(np.zeros(2), 2, axis)) for axis in (0, 1)]
+    assert [each > EXCEPTIONS for each in found] == list(changes)
+    assert all(each == 0 for each, change in zip(found, changes, strict=True) if not change)
 
 
 @pytest.mark.parametrize(

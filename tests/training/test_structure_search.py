@@ -18,7 +18,8 @@ from hindsight_rl.recipes.files import save_recipe
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.structure import Endings
-from hindsight_rl.structure.model import Difference, NeededColumns
+from hindsight_rl.structure.model import Difference
+from hindsight_rl.structure.relevance import NeededColumns
 from hindsight_rl.structure.steps import LITTLE
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
 from hindsight_rl.task_structure.affine import AffineColumns

@@ -9,7 +9,8 @@ from .columns import listed
 from .contact import MIN_ONSETS, TOLERANCE, Contact, gap_columns
 from .findings import Structure
 from .mirrors import MOST_GROUPS
-from .model import COLUMN_MARGIN, Difference, Relevance
+from .model import Difference
+from .relevance import COLUMN_MARGIN, Relevance
 from .steps import FEWEST, LITTLE, MOSTLY
 from .symmetry_verdicts import SYMMETRY_MARGIN
 
@@ -193,6 +194,8 @@ def _why_no_contact(found: Structure) -> str:
 def _with_contact(found: Structure) -> Iterator[str]:
     if found.contact is not None and not found.contact.leads_to_goals:
         yield f"no subgoal, as the object must be hit: {found.contact.reasons}"
+    if found.n_failed and set(found.hidden) <= set(found.constant):
+        yield f"no hidden columns that change: {found.n_failed} episodes failed, and any column may say where that is"
     if found.relevance is not None and found.relevance.uncertain:
         columns = found.relevance.uncertain
         evidence = found.relevance.evidence(columns)

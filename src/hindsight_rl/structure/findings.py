@@ -14,10 +14,11 @@ from .columns import ColumnDifference, GoalCopies, Units, listed
 from .contact import Contact, missing_differences
 from .controlled import ControlledColumns
 from .handles import Handle
-from .model import Difference, NeededColumns, Relevance
+from .model import Difference
 from .object_sequence import ObjectSequence
 from .parts import POSITION_SIZES, Parts
 from .random_actions import SMALL_FRACTION, ActionRange, Inertia
+from .relevance import NeededColumns, Relevance
 from .steps import BESIDE
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict, generators
 from .walls import are_walls
@@ -47,6 +48,7 @@ class Structure:
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
     needed: columns that were hidden and are shown again.
+    n_failed: number of episodes with contacts that ended without a success. Then no column is hidden.
     """
 
     units: Units
@@ -76,6 +78,7 @@ class Structure:
     has_choices: bool = False
     stopped: tuple[int, int] = (0, 0)
     needed: tuple[NeededColumns, ...] = ()
+    n_failed: int = 0
 
     def with_symmetries(self, change: Callable[[Symmetry], Symmetry], spec: GoalSpec) -> Structure:
         """Return the same with the text of each symmetry changed, as where a frame shows goals or actions otherwise."""

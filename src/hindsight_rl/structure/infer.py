@@ -28,14 +28,20 @@ from .gaps import find_gaps
 from .goal_frame import GoalFrame, find_frame
 from .handles import find_handles, single_dimensions
 from .mirrors import Mirrors
-from .model import COLUMN_MARGIN, ColumnTest, NeededColumns
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
 from .own_motion import OwnMotion, find_own_motion
 from .parts import Parts, find_parts
 from .poses import find_symmetries
 from .random_actions import measure_inertia
+from .relevance import COLUMN_MARGIN, ColumnTest, NeededColumns
 from .steps import BESIDE, HELD_OUT, MOSTLY, Steps, measure_noise
-from .success import count_tolerance_levels, errors_add_up, find_success_distance, ignores_exchange
+from .success import (
+    RewardPairs,
+    count_tolerance_levels,
+    errors_add_up,
+    find_success_distance,
+    find_success_distances,
+)
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import guess_tools
 from .tool_units import find_tool_units
@@ -45,14 +51,15 @@ from .workspace import Workspace, find_reach, find_workspace, whole_episodes
 
 @dataclass(frozen=True)
 class _Stack:
-    """Makes steps of episodes. noise: see `Steps`. own: motion of objects that nothing touches."""
+    """Makes steps of episodes. noise, success_reward: see `Steps`. own: motion of objects that nothing touches."""
 
     noise: Array | None
+    success_reward: float | None
     own: OwnMotion | None = None
 
     def steps(self, episodes: Sequence[Episode]) -> Steps:
         """Return the steps as they were."""
-        return Steps.from_episodes(episodes, self.noise)
+        return Steps.from_episodes(episodes, self.noise, self.success_reward)
 
     def touched(self, episodes: Sequence[Episode]) -> Steps:
         """Return the steps without the motion of objects that nothing touches."""
@@ -62,7 +69,10 @@ class _Stack:
 
 @dataclass(frozen=True)
 class _Decided:
-    """What is decided before: see `infer_structure`. has_choices: whether actions are Discrete."""
+    """What is decided before: see `infer_structure`.
+
+    has_choices: whether actions are Discrete. success_reward: see `Steps.from_episodes`.
+    """
 
     shown: Sequence[int]
     known: Sequence[Symmetry]
@@ -70,6 +80,7 @@ class _Decided:
     may_show: bool
     moves_by_itself: bool
     has_choices: bool
+    success_reward: float | None
 
 
 @dataclass(frozen=True)
@@ -80,6 +91,11 @@ class _Played:
     probing: Sequence[Episode]
     later: Sequence[Episode]
     compute_reward: RewardOf | None
+
+    @property
+    def reward_pairs(self) -> RewardPairs | None:
+        """What says whether rewards stay the same in a symmetry; None without a reward."""
+        return None if self.compute_reward is None else RewardPairs(self.compute_reward, self.episodes)
 
     def seen_in(self, frame: GoalFrame, dtype: str) -> _Played:
         """Return the same with goals as a frame shows them. dtype: of the goals."""
@@ -134,7 +150,9 @@ def infer_structure(
     episodes, probing, later = map(actions.of_episodes, (episodes, probing, later))
     played = _Played(episodes, probing, later, compute_reward)
     symmetries = [actions.of_symmetry(Symmetry.parse(text, spec)) for text in known]
-    decided = _Decided(shown, symmetries, hidden, may_show, moves_by_itself, bool(spec.action.n_values))
+    success_reward = spec.reward_high if np.isfinite(spec.reward_high) else None  # more than two rewards do not show it
+    has_choices = bool(spec.action.n_values)
+    decided = _Decided(shown, symmetries, hidden, may_show, moves_by_itself, has_choices, success_reward)
     stack, view, parts = _find_parts(played, decided)
     frame = find_frame(parts, view.units)
     if frame.is_usual:
@@ -157,7 +175,7 @@ def _infer(played: _Played, spec: GoalSpec, decided: _Decided, stack: _Stack, vi
     found = Structure(
         units=units,
         parts=parts,
-        inertia=measure_inertia(view.random_steps, _broken(episodes, spec)),
+        inertia=measure_inertia(view.random_steps),
         copies=copies,
         controlled=view.controlled,
         constant=constant,
@@ -172,7 +190,8 @@ def _infer(played: _Played, spec: GoalSpec, decided: _Decided, stack: _Stack, vi
         stopped=(0, 0) if parts.has_object else count_stopped(steps, view.random_steps),
     )
     if not (parts.has_object or decided.has_choices or found.has_walls) and copies.is_complete:
-        return replace(found, symmetries=_find_mirrors(steps, copies, constant, units, decided.known))
+        mirrors = Mirrors(steps, copies.complete, constant, units, decided.known, played.reward_pairs)
+        return replace(found, symmetries=tuple(mirrors.find()))
     if sequence is None or not played.probing:
         return _with_handles(found, steps, episodes, compute_reward)
     return _with_probing(found, sequence, played, stack, decided)
@@ -187,7 +206,7 @@ def _find_parts(played: _Played, decided: _Decided) -> tuple[_Stack, _View, Part
     episodes, later = played.episodes, played.later
     add_up = partial(errors_add_up, played.compute_reward, episodes)
     find = partial(find_parts, errors_add_up=add_up, has_choices=decided.has_choices)
-    stack = _Stack(measure_noise(Steps.from_episodes(episodes)))
+    stack = _Stack(measure_noise(Steps.from_episodes(episodes)), decided.success_reward)
     as_seen = stack.steps([*episodes, *later]), stack.steps(episodes)
     view = _View.of(find_units(as_seen[0]), as_seen)
     parts = find(view.steps, view.random_steps)
@@ -201,12 +220,6 @@ def _find_parts(played: _Played, decided: _Decided) -> tuple[_Stack, _View, Part
     if set(own.dimensions) & set(with_objects.body):
         return stack, view, parts
     return replace(stack, own=own), replace(view, steps=steps, random_steps=random_steps), with_objects
-
-
-def _broken(episodes: Sequence[Episode], spec: GoalSpec) -> float:
-    """Return the fraction of episodes that ended without a success; 0 if more than two rewards do not show successes."""
-    has_two = np.isfinite(spec.reward_high)
-    return float(np.mean([each.terminated and has_two and each.reward[-1] < spec.reward_high for each in episodes]))
 
 
 def _look_for_contact(
@@ -256,18 +269,14 @@ def _with_probing(
             return without()  # a lid may be in the way, which has a handle
     if min(found.moved) < MIN_ONSETS:
         return without()
-    distance = None if compute_reward is None else find_success_distance(compute_reward, episodes, objects)
-    sequence = measure_sequence(everything, sequence, distance)
+    distances = None if compute_reward is None else find_success_distances(compute_reward, episodes, objects)
+    sequence = measure_sequence(everything, sequence, distances)
     if not (found.parts.body or found.parts.move_by_themselves):
         found = replace(found, workspace=_find_workspace(everything, probing, found.parts, sequence))
     found = _with_handles(replace(found, sequence=sequence), everything, episodes, compute_reward)
     as_they_were = everything if stack.own is None else found.units.apply(stack.steps([*episodes, *probing]))
-    found = _with_contact(found, sequence, as_they_were, decided)
-    if (
-        compute_reward is not None
-        and not (sequence.others or sequence.has_poses)
-        and ignores_exchange(compute_reward, episodes, len(objects[0]))
-    ):
+    found = _with_contact(found, sequence, as_they_were, decided, played.reward_pairs)
+    if compute_reward is not None and not (sequence.others or sequence.has_poses):
         return found
     return replace(found, symmetries=tuple(each for each in found.symmetries if not each.candidate.objects))
 
@@ -301,18 +310,13 @@ def _find_workspace(everything: Steps, probing: Sequence[Episode], parts: Parts,
     return find_workspace(everything, whole, parts.objects)
 
 
-def _find_mirrors(
-    steps: Steps,
-    copies: GoalCopies,
-    constant: Sequence[int],
-    units: Units,
-    known: Sequence[Symmetry],
-) -> tuple[SymmetryVerdict, ...]:
-    return tuple(Mirrors(steps, copies.complete, constant, units, known).find())
+def _with_contact(
+    found: Structure, sequence: ObjectSequence, steps: Steps, decided: _Decided, rewards: RewardPairs | None
+) -> Structure:
+    """Return the structure with measured contacts, and the columns to hide and the symmetries that their steps show.
 
-
-def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, decided: _Decided) -> Structure:
-    """Return the structure with measured contacts, and the columns to hide and the symmetries that their steps show."""
+    If episodes fail, no column is hidden: any of them may say where that is, and too few steps show it.
+    """
     contact = sequence.joint
     controlled, gaps = found.controlled, gap_columns(contact, found.differences)
     shown, hidden = decided.shown, decided.hidden
@@ -325,16 +329,18 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
         *contact.tool,
         *contact.object_columns,
     }
-    may_be_needless = [c for c in live if c not in always] if hidden is None else []
+    n_failed = 0 if steps.fails is None else int(steps.fails.sum())
+    may_hide = hidden is None and not n_failed
+    may_be_needless = [c for c in live if c not in always] if may_hide else []
     test = ColumnTest(steps, contact, live)
     relevance = test.relevance(may_be_needless)
     needed = _find_needed(test, contact, set(hidden).intersection(live)) if hidden and decided.may_show else ()
     if hidden is not None:
         hidden = sorted(set(hidden).difference(*(each.columns for each in needed)))
     visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
-    symmetries = find_symmetries(steps, visible, found, sequence, decided.known)
+    symmetries = find_symmetries(steps, visible, found, sequence, decided.known, rewards)
     needless = set(range(found.units.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
-    positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and hidden is None]
+    positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and may_hide]
     without_positions = None
     if positions and test.knows_something:  # an action may be a target position, or a spring may pull: gaps are not enough
         without_positions = test.without(positions, relevance.needless)
@@ -343,6 +349,7 @@ def _with_contact(found: Structure, sequence: ObjectSequence, steps: Steps, deci
     return replace(
         found,
         sequence=sequence.with_columns(exchanges, found.units),
+        n_failed=n_failed,
         relevance=relevance,
         hidden=tuple(sorted(needless) if hidden is None else hidden),
         needed=needed,

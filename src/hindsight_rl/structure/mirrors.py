@@ -13,7 +13,8 @@ import numpy as np
 from ..records import Array
 from ..task_structure.symmetries import LARGEST_ORDER, Symmetry
 from .columns import Units
-from .model import COLUMN_MARGIN, MOST_MODEL_STEPS
+from .model import MOST_MODEL_STEPS
+from .relevance import COLUMN_MARGIN
 from .steps import (
     BESIDE,
     EXCEPTIONS,
@@ -27,6 +28,7 @@ from .steps import (
     correlations,
     lie_on_one_side,
 )
+from .success import RewardPairs
 from .symmetry_verdicts import (
     SYMMETRY_MARGIN,
     Candidate,
@@ -35,6 +37,7 @@ from .symmetry_verdicts import (
     centre_of,
     generators,
     with_consequences,
+    with_rewards,
 )
 
 # of columns and actions that change their signs together: each doubles the number of symmetries
@@ -45,7 +48,7 @@ class Mirrors:
     """Proposes and tests changes of sign of columns, with the dimensions of the goal that they hold, and of actions.
 
     steps: in the units of the goal. copies: the column of each dimension of the goal. constant: columns that
-    stay. units: how the observation holds the columns. known: mirrors that held before.
+    stay. units: how the observation holds the columns. known: mirrors that held before. rewards: of the task.
     """
 
     def __init__(
@@ -55,8 +58,10 @@ class Mirrors:
         constant: Sequence[int],
         units: Units,
         known: Sequence[Symmetry] = (),
+        rewards: RewardPairs | None = None,
     ) -> None:
         self._steps, self._copies, self._units, self._known = steps, list(copies), units, known
+        self._rewards = rewards
         self._columns = [c for c in range(steps.n_columns) if c not in constant]
         self._centre = np.zeros(steps.n_columns)
         self._centre[self._copies] = centre_of(known, _centre_of_task(steps))
@@ -85,7 +90,7 @@ class Mirrors:
         if any(free and verdict.is_close for free, verdict in zip(is_free, tested, strict=True)):
             return []
         tested = [self._with_distance(verdict, positions, usual) for verdict in tested]
-        found = with_consequences(tested)
+        found = with_consequences(with_rewards(tested, self._rewards))
         return generators(found) or [min(found, key=lambda verdict: verdict.loss.mean)]
 
     @property

@@ -27,7 +27,7 @@ class ObjectSequence:
         last.
     has_poses: whether objects have dimensions besides their position.
     at_rest: fraction of each object's goals that lie where this object rests without being placed.
-    success_distance: how far each object may be from its goal in a success; None: not known.
+    success_distances: how far each object may be from its goal if all of them are, in a success; None: not known.
     columns: of the observation, all that are about each object, in the same order for each; none if that is not known.
     """
 
@@ -35,7 +35,7 @@ class ObjectSequence:
     contacts: tuple[Contact, ...]
     others: tuple[tuple[int, int], ...]
     at_rest: tuple[float, ...]
-    success_distance: float | None = None
+    success_distances: tuple[float, ...] | None = None
     columns: tuple[tuple[int, ...], ...] = ()
     has_poses: bool = False
 
@@ -80,7 +80,7 @@ class ObjectSequence:
 
     def placed(self, k: int) -> float:
         """Return how near to its goal object k counts as placed: if all are, that is a success."""
-        return self.contacts[k].distances[1] if self.success_distance is None else self.success_distance
+        return self.contacts[k].distances[1] if self.success_distances is None else self.success_distances[k]
 
     def subgoals(self, units: Units, are_all: bool = True) -> tuple[str, ...]:
         """Return a subgoal for each object, as the option `subgoals` writes them.
@@ -132,7 +132,7 @@ class ObjectSequence:
         at_rest = ", ".join(f"{fraction:.0%}" for fraction in self.at_rest)
         why = "the order of the goal" if self.order == tuple(range(len(self.dimensions))) else "not the order of the goal"
         order = f"order {', '.join(str(k + 1) for k in self.order)}, {why}: {at_rest} of their goals lie where they rest"
-        if self.success_distance is None:
+        if self.success_distances is None:
             placed = (
                 "an object counts as placed within the median distance of contact, as rewards show no distance of success"
             )
@@ -179,14 +179,14 @@ def find_sequence(
     return ObjectSequence(tuple(objects), tuple(contacts), others, at_rest, has_poses=has_poses)
 
 
-def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distance: float | None) -> ObjectSequence:
+def measure_sequence(steps: Steps, sequence: ObjectSequence, success_distances: tuple[float, ...] | None) -> ObjectSequence:
     """Measure the contacts of a sequence again. steps: all of them, in the units of the goal."""
     contacts = tuple(
         measure_contact(one, contact.tool, contact.object_columns)
         for one, contact in zip(steps.of_objects(sequence.dimensions), sequence.contacts, strict=True)
     )
     at_rest = _goals_at_rest(steps, sequence.dimensions)
-    return replace(sequence, contacts=contacts, at_rest=at_rest, success_distance=success_distance, columns=())
+    return replace(sequence, contacts=contacts, at_rest=at_rest, success_distances=success_distances, columns=())
 
 
 def _has_same_scale(exchange: AffineMap, units: Units, column: int) -> bool:

@@ -16,7 +16,8 @@ from .findings import Structure
 from .object_sequence import ObjectSequence
 from .parts import Dimensions
 from .steps import ROUNDED, Steps
-from .symmetry_verdicts import SymmetryVerdict, as_known, with_consequences
+from .success import RewardPairs
+from .symmetry_verdicts import SymmetryVerdict, as_known, with_consequences, with_rewards
 
 
 @dataclass(frozen=True)
@@ -72,13 +73,19 @@ class Poses:
 
 
 def find_symmetries(
-    steps: Steps, visible: Sequence[int], found: Structure, sequence: ObjectSequence, known: Sequence[Symmetry]
+    steps: Steps,
+    visible: Sequence[int],
+    found: Structure,
+    sequence: ObjectSequence,
+    known: Sequence[Symmetry],
+    rewards: RewardPairs | None = None,
 ) -> tuple[SymmetryVerdict, ...]:
     """Return the verdict of each symmetry of a task with objects that is proposed.
 
     An angle that changes may change its sign in a mirror. That of its column decides, be it hidden.
 
     steps: in the units of the goal. visible: observation columns that the networks see. known: symmetries that held before.
+    rewards: of the task.
     """
     contact = sequence.joint
     if not contact.has_equal_objects:
@@ -90,7 +97,8 @@ def find_symmetries(
     shown, options = sorted({*visible, *angles}), (known_there, found.has_choices, angles)
     axes = AxisSymmetries(of_positions, shown, contact, found.controlled, found.units, *options)
     possible = [each for each in axes.find() if poses.can_complete(each.candidate.symmetry)]
-    return tuple(poses.completed(each, found.units, known) for each in with_consequences(possible))
+    whole = [poses.completed(each, found.units, known) for each in possible]
+    return tuple(with_consequences(with_rewards(whole, rewards)))
 
 
 def find_headings(steps: Steps, dimensions: Sequence[int]) -> list[tuple[int, int]]:

@@ -71,8 +71,8 @@ class Inertia:
         )
 
 
-def measure_inertia(steps: Steps, broken: float = 0.0) -> Inertia:
-    """Return how the achieved goal moves in steps with independent random actions. broken: see `Inertia`."""
+def measure_inertia(steps: Steps) -> Inertia:
+    """Return how the achieved goal moves in steps with independent random actions."""
     displacement, start = steps.next_achieved_goal - steps.achieved_goal, steps.starts_episode
     starts, gap = steps.achieved_goal[start], (steps.desired_goal - steps.achieved_goal)[start]
     distance, length = np.abs(gap).mean(0), np.linalg.norm(gap, axis=1).mean()
@@ -85,6 +85,7 @@ def measure_inertia(steps: Steps, broken: float = 0.0) -> Inertia:
     follows = correlations(displacement, steps.next_achieved_goal.T) * (1 - np.eye(steps.goal_size))
     has_speed = bool((follows >= ALIKE).any())
     correlation = _correlation(displacement[:, slowest], steps)
+    broken = 0.0 if steps.fails is None else float(steps.fails.sum() / len(starts))
     return Inertia(correlation, float(needed[slowest]), starts_apart, has_speed, broken)
 
 

@@ -40,6 +40,7 @@ class Steps:
     noise: standard deviation of the sensor noise in displacements of the achieved goal, (goal size,); None: there is none.
     others_moved: how far the objects that were left out move, in standard deviations of their goals; None: none was.
     own_motion: how the achieved goal moves by itself, (N, goal size), which is no displacement; None: it does not.
+    fails: whether the episode ends with this step, too early and without a success, (N,) bool; None: not known.
     """
 
     observation: Array
@@ -52,10 +53,16 @@ class Steps:
     noise: Array | None = None
     others_moved: Array | None = None
     own_motion: Array | None = None
+    fails: Array | None = None
 
     @classmethod
-    def from_episodes(cls, episodes: Sequence[Episode], noise: Array | None = None) -> Steps:
-        """Stack the transitions of episodes whose observations, goals and actions are flat arrays of numbers."""
+    def from_episodes(
+        cls, episodes: Sequence[Episode], noise: Array | None = None, success_reward: float | None = None
+    ) -> Steps:
+        """Stack the transitions of episodes whose observations, goals and actions are flat arrays of numbers.
+
+        success_reward: the reward of a success; None: it is not known, nor is which episodes fail.
+        """
 
         def stack(name: str, rows: slice) -> Array:
             return np.concatenate(
@@ -63,6 +70,9 @@ class Steps:
             )
 
         before, after = slice(None, -1), slice(1, None)
+        longest = max(map(len, episodes))  # what ends there may be out of time
+        limit = -np.inf if success_reward is None else success_reward
+        fails = [e.terminated and e.reward[-1] < limit and len(e) < longest for e in episodes]
         return cls(
             observation=stack("observation", before),
             action=np.concatenate([np.asarray(e.action, np.float64).reshape(len(e), -1) for e in episodes]),
@@ -72,6 +82,7 @@ class Steps:
             desired_goal=stack("desired_goal", before),
             episode=np.repeat(np.arange(len(episodes)), [len(e) for e in episodes]),
             noise=noise,
+            fails=np.concatenate([(np.arange(len(e)) == len(e) - 1) & f for f, e in zip(fails, episodes, strict=True)]),
         )
 
     def of_objects(self, objects: Sequence[Sequence[int]]) -> list[Steps]:

@@ -12,25 +12,49 @@ from ..options import Choice
 from ..records import Array, Episode
 from ..records.reward_scale import GuardedReward, RewardOf
 from ..records.statistics import FLOAT32_ROUNDING
-from .steps import ALIKE, HARDLY, MOST_DEVIATIONS, MOSTLY, SAMPLED
+from ..task_structure.affine import AffineMap
+from .steps import ALIKE, FEWEST, HARDLY, MOST_DEVIATIONS, MOSTLY, SAMPLED
 
 # at each, the difference between start and goal is half as large, until it is hardly any
 MOST_LEVELS = int(-math.log2(HARDLY))
 MIN_SUCCESSES = 3  # that ended an episode
 
 
-def ignores_exchange(compute_reward: RewardOf, episodes: Sequence[Episode], size: int) -> bool:
-    """Return whether rewards stay the same if two objects exchange their positions and goals. size: of a position.
+class RewardPairs:
+    """Asks whether rewards stay the same if a symmetry transforms achieved and desired goals.
 
-    False if the reward cannot answer for such goals.
+    Half of the achieved goals are those of episodes. The others differ from the desired ones in each dimension, by hardly
+    anything up to the usual difference of goals: so some are successes, and some are not.
     """
-    rng, goal, info = np.random.default_rng(0), *_last_goals(episodes)
-    order = np.roll(np.arange(goal.shape[1]).reshape(-1, size), 1, axis=0).ravel()
-    distance = find_success_distance(compute_reward, episodes) or float(np.linalg.norm(goal.std(0)))
-    achieved = (goal + rng.normal(size=goal.shape) * distance / np.sqrt(goal.shape[1])).astype(goal.dtype)
-    ask = GuardedReward(compute_reward)
-    before, after = ask(achieved, goal, info), ask(achieved[:, order], goal[:, order], info)
-    return before is not None and after is not None and np.allclose(before, after)
+
+    def __init__(self, compute_reward: RewardOf, episodes: Sequence[Episode]) -> None:
+        rng, goal, info = np.random.default_rng(0), *_last_goals(episodes)
+        self._ask, self._dtype = GuardedReward(compute_reward), goal.dtype
+        last = np.stack([np.asarray(each.achieved_goal[-1]) for each in episodes[:SAMPLED]])
+        rows = np.concatenate([np.roll(np.arange(len(goal)), k) for k in range(FEWEST)])  # each goal with other positions
+        desired = goal[rows].astype(np.float64)
+        usual = np.maximum(goal.std(0), last.std(0))
+        gap = usual * HARDLY ** rng.random(desired.shape) * rng.choice([-1, 1], desired.shape)
+        self._achieved = np.concatenate([np.tile(last, (FEWEST, 1)), desired + gap])
+        self._desired = np.concatenate([desired, desired])
+        self._info = {key: np.concatenate([values[rows], values[rows]]) for key, values in info.items()}
+        self._before = self._rewards(self._achieved, self._desired)
+
+    def _rewards(self, achieved: Array, desired: Array) -> Array | None:
+        return self._ask(achieved.astype(self._dtype), desired.astype(self._dtype), self._info)
+
+    def changed_by(self, goal: AffineMap) -> float | None:
+        """Return the fraction of the pairs whose reward a change of goals changes; None if the reward cannot answer.
+
+        Pairs that have the commonest reward before and after do not count: they show nothing.
+        """
+        before, after = self._before, self._rewards(goal.apply(self._achieved), goal.apply(self._desired))
+        if before is None or after is None:
+            return None
+        values, counts = np.unique(before, return_counts=True)
+        is_telling = (before != values[counts.argmax()]) | (after != values[counts.argmax()])
+        is_changed = ~np.isclose(before, after, rtol=HARDLY, atol=HARDLY * float(before.std()))
+        return float(is_changed[is_telling].mean()) if is_telling.any() else 0.0
 
 
 def count_tolerance_levels(compute_reward: RewardOf, episodes: Sequence[Episode]) -> int:
@@ -62,19 +86,53 @@ def _last_goals(episodes: Sequence[Episode]) -> tuple[Array, dict[str, Array]]:
     return goal, {key: np.stack([each.info[key][-1] for each in last]) for key in last[0].info}
 
 
+def find_success_distances(
+    compute_reward: RewardOf, episodes: Sequence[Episode], objects: Sequence[Sequence[int]]
+) -> tuple[float, ...] | None:
+    """Return how far each object may be from its goal if all of them are: as much of the distance that it may be alone.
+
+    objects: dimensions of each. None as in `find_success_distance`.
+    """
+    alone = [find_success_distance(compute_reward, episodes, [each]) for each in objects]
+    known = [each for each in alone if each]
+    if len(known) < len(alone):
+        return None
+    part = find_success_distance(compute_reward, episodes, objects, known)
+    return None if part is None else tuple(part * each for each in known)
+
+
 def find_success_distance(
-    compute_reward: RewardOf, episodes: Sequence[Episode], objects: Sequence[Sequence[int]] = ()
+    compute_reward: RewardOf,
+    episodes: Sequence[Episode],
+    objects: Sequence[Sequence[int]] = (),
+    sizes: Sequence[float] = (),
 ) -> float | None:
     """Return the largest distance, along single dimensions of the goal, at which the reward is still that of a success.
 
+    Both sides of a goal count: the smaller distance that is not 0.
     objects: dimensions of each object. All of them are so far from their goals then, along the same axis.
-    None if the reward has more than two values or has one value everywhere, if the distance differs between goals or
+    sizes: of each object; the distance counts in them. Empty: in the unit of the goal.
+    None if the reward has more than two values or has one value on a side, if the distance differs between goals or
     dimensions by more than a tenth, or if the reward cannot answer for such goals.
     """
+    of_sides = [_distance_on_side(compute_reward, episodes, objects, sizes, side) for side in (1, -1)]
+    known = [each for each in of_sides if each is not None]
+    return min(filter(None, known), default=0.0) if len(known) == len(of_sides) else None
+
+
+def _distance_on_side(
+    compute_reward: RewardOf,
+    episodes: Sequence[Episode],
+    objects: Sequence[Sequence[int]],
+    sizes: Sequence[float],
+    side: int,
+) -> float | None:
+    """Return what `find_success_distance` returns of achieved goals above, or with a side of -1 below, the desired ones."""
     goal, info = _last_goals(episodes)
     together = [list(axis) for axis in zip(*objects, strict=True)] if objects else [[k] for k in range(goal.shape[1])]
     ask = GuardedReward(compute_reward)
-    farthest = MOST_DEVIATIONS * float(np.linalg.norm(goal.std(0)))
+    unit = side * np.array(sizes if sizes else [1.0])
+    farthest = MOST_DEVIATIONS * float(np.linalg.norm(goal.std(0))) / float(np.abs(unit).max())
 
     def rewards(distance: Array) -> Array:
         """distance: (goals, axes). Returns rewards where one axis after another is so far away, the same shape.
@@ -84,7 +142,7 @@ def find_success_distance(
         columns = []
         for k, dimensions in enumerate(together):
             achieved = goal.copy()
-            achieved[:, dimensions] += distance[:, k, None]
+            achieved[:, dimensions] += distance[:, k, None] * unit
             found = ask(achieved, goal, info)
             columns.append(np.full(len(goal), np.nan) if found is None else found)
         return np.stack(columns, 1)

@@ -16,8 +16,9 @@ from ..errors import OptionError
 from ..records import Array
 from ..task_structure.symmetries import Symmetry, generate_group
 from .columns import Units
-from .model import Difference, DisplacementModel, inputs_of
-from .steps import LITTLE, MOSTLY, Steps
+from .model import Difference, DisplacementModel, inputs_of, mean_and_error
+from .steps import EXCEPTIONS, FEWEST, LITTLE, MOSTLY, Steps
+from .success import RewardPairs
 
 MOST_DRIFT = LITTLE  # of the usual change of velocity; true mirrors of recorded runs have at most 0.10 +- 0.07
 # growth of the loss, which is at most 0.21 for true symmetries of 46 recorded runs; for false ones it is at least 0.51,
@@ -51,10 +52,12 @@ class SymmetryVerdict:
     """Whether a symmetry holds. text: as `Symmetry.parse` reads it.
 
     loss: how much worse transformed steps are predicted, by a model of the steps themselves.
+    failures: how much less often what is near to a transformed failure fails, too; None: there are too few.
     opposite: the same for motion in the opposite directions, which cannot hold. A model that knows too little of what
         happens does not refute it, and so accepts nothing.
     n_tested: how many symmetries share one error rate.
     column: that refutes it alone.
+    changed_rewards: fraction of pairs of goals whose reward it changes; see `RewardPairs`.
     drift: of objects that move on by themselves, along one of its axes; see `find_drift`. None: it has no axes.
     visited: fraction of the transformed steps that lie beside steps of other episodes: only these are compared.
     distance: from transformed to visited positions, divided by that between visited positions of different episodes.
@@ -68,6 +71,8 @@ class SymmetryVerdict:
     opposite: Difference
     n_tested: int = 1
     column: int | None = None
+    failures: Difference | None = None
+    changed_rewards: float = 0.0
     drift: Difference | None = None
     visited: float = MOSTLY
     distance: float = 0.0
@@ -95,14 +100,27 @@ class SymmetryVerdict:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether transformed steps are predicted worse for certain, or lead where nobody was, or objects drift."""
-        is_elsewhere = self.visited < LITTLE or self.distance > UNVISITED
-        return is_elsewhere or self.drifts or self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
+        """Whether transformed steps are predicted worse for certain, or lead where nobody was, or objects drift.
+
+        So it is if episodes fail elsewhere, or if the reward of transformed goals is another one.
+        """
+        is_elsewhere = self.visited < LITTLE or self.distance > UNVISITED or self.loses_failures
+        return is_elsewhere or self.drifts or self.changes_rewards or self.loss.is_above(SYMMETRY_MARGIN, self.n_tested)
 
     @property
     def drifts(self) -> bool:
         """Whether objects that move on by themselves drift to one side for certain."""
         return self.drift is not None and self.drift.is_above(MOST_DRIFT, self.n_tested)
+
+    @property
+    def changes_rewards(self) -> bool:
+        """Whether rewards are not those of the transformed goals: a task may ask for more on one side."""
+        return self.changed_rewards > EXCEPTIONS
+
+    @property
+    def loses_failures(self) -> bool:
+        """Whether episodes do not fail where it leads their failures, for certain: a pit may be on one side."""
+        return self.failures is not None and self.failures.is_above(EXCEPTIONS, self.n_tested)
 
     @property
     def may_follow(self) -> bool:
@@ -132,6 +150,11 @@ class SymmetryVerdict:
         if self.drift is not None and self.drifts:
             drift = self.drift.in_percent(MOST_DRIFT, self.n_tested)
             return f"far from the tool objects drift to one side: of the usual change of their velocity this is {drift}"
+        if self.changes_rewards:
+            return f"it changes the reward of {self.changed_rewards:.0%} of the goals for which that of most does not count"
+        if self.failures is not None and self.loses_failures:
+            fewer = (replace(self.failures, mean=-self.failures.mean)).in_percent(EXCEPTIONS, self.n_tested)
+            return f"what is nearest to a transformed step in which an episode fails, fails less often: {fewer}"
         if self.column is None:
             reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
         else:
@@ -156,6 +179,7 @@ class SymmetryTest:
     picked: the steps, (M,). visible: the columns that the networks see. positions: the column of each dimension of the
     goal. tool: the column that meets each of them; none without an object. holding: symmetries that hold; the model is
     fitted to the steps that they and their products transform, too. angles: the columns of other dimensions of the goal.
+    Steps in which episodes fail are always among them: failures are transformed, too.
     """
 
     def __init__(
@@ -169,6 +193,8 @@ class SymmetryTest:
         angles: Sequence[int] = (),
     ) -> None:
         self._visible, self._tool, self._positions = list(visible), list(tool), list(positions)
+        fails = np.zeros(len(steps), bool) if steps.fails is None else steps.fails
+        picked = np.union1d(picked, np.flatnonzero(fails))
         self.others = [column for column in visible if column not in {*tool, *positions}]
         identity = Symmetry.identity(steps.n_columns, steps.goal_size, steps.action.shape[1])
         group = generate_group(list(holding), identity)
@@ -178,6 +204,7 @@ class SymmetryTest:
         self._action = np.concatenate([each.action.apply(steps.action[picked]) for each in group])
         displacement = steps.displacement[picked]
         self._displacement = np.concatenate([each.goal.apply_to_displacements(displacement) for each in group])
+        self._fails = np.tile(fails[picked], len(group))
         targets = np.column_stack([self._displacement, self._changes[:, [*self._tool, *self.others]]])
         episode = np.tile(steps.episode[picked], len(group))
         self._angles = [targets.shape[1] - len(self.others) + self.others.index(column) for column in angles]
@@ -203,7 +230,21 @@ class SymmetryTest:
             loss = max(loss, turned, key=lambda each: each.mean + each.error)
             opposite = min(opposite, back, key=lambda each: each.mean - each.error)
         visited = float(is_visited.mean())
-        return SymmetryVerdict(candidate, text, loss, opposite, column=column, visited=visited, is_known=is_known)
+        failures = self._lost_failures(inputs, is_visited)
+        return SymmetryVerdict(
+            candidate, text, loss, opposite, column=column, failures=failures, visited=visited, is_known=is_known
+        )
+
+    def _lost_failures(self, inputs: Array, is_visited: Array) -> Difference | None:
+        """Return how much less often the step nearest to one that fails fails, too, if the symmetry transforms that one.
+
+        None with fewer than FEWEST such steps beside those of other episodes. A model is no help here: too few steps fail.
+        """
+        rows = np.flatnonzero(self._fails & is_visited)
+        if len(rows) < FEWEST:
+            return None
+        before, after = (self._fails[self.model.nearest(each[rows], rows)] for each in (self.model.inputs, inputs))
+        return mean_and_error(before.astype(float) - after)
 
     def losses(self, symmetry: Symmetry) -> Array:
         """Return the squared error of transformed steps in each episode, (episodes,). All visible columns count."""
@@ -247,13 +288,30 @@ def with_one_error_rate(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdi
     return [replace(verdict, n_tested=max(n_likely, 1)) for verdict in tested]
 
 
+def with_rewards(tested: Sequence[SymmetryVerdict], rewards: RewardPairs | None) -> list[SymmetryVerdict]:
+    """Return the verdicts with the fraction of rewards that each changes, if it may hold otherwise.
+
+    If the reward cannot answer, objects are not exchanged: others may count more.
+    """
+    found = []
+    for each in tested:
+        if rewards is not None and not each.is_refuted:
+            changed = rewards.changed_by(each.candidate.symmetry.goal)
+            unknown = 1.0 if each.candidate.objects else 0.0
+            each = replace(each, changed_rewards=unknown if changed is None else changed)
+        found.append(each)
+    return found
+
+
 def with_consequences(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:
     """Return the verdicts. What is a product of symmetries that hold holds too: sampled batches contain it.
 
     If a product cannot hold, one of its factors fits by accident: the least certain one of those that hold is left out. So
     it is if there are too many products.
     """
-    holding = sorted((verdict for verdict in tested if verdict.holds), key=lambda verdict: verdict.loss.interval(1)[1])
+    holding = sorted(
+        (each for each in tested if each.holds and each.may_follow), key=lambda verdict: verdict.loss.interval(1)[1]
+    )
     while holding:
         with contextlib.suppress(OptionError):  # too many products
             group = _generate(holding)[1]
