@@ -36,13 +36,21 @@ def test_an_error_names_the_step():
 
 @pytest.mark.parametrize(
     ("place", "value", "message"),
-    [(1, None, "reward as one number"), (1, np.zeros(2), "one number"), (2, "no", "True or False"), (4, None, "as a dict")],
+    [
+        (1, None, "reward as one number"),
+        (1, np.zeros(2), "one number"),
+        (2, "no", "True or False"),
+        (3, np.zeros(2), "True or False"),
+        (4, None, "as a dict"),
+    ],
 )
 def test_a_step_that_returns_something_else_is_an_error(place, value, message):
     returned = [{}, -1.0, False, False, {}]
     env = Line()
     env.step = lambda action: tuple(returned)
     assert step(env, 0) == ({}, -1.0, False, False, {})
+    returned[2] = np.float32(1)  # as of a success that is computed in floats
+    assert step(env, 0)[2] is True
     returned[place] = value
     with pytest.raises(TypeError, match=f"step must return .*{message}, got"):
         step(env, 0)

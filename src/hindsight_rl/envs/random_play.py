@@ -108,15 +108,25 @@ def _play_once(env: Environment, seed: int, actions: Sequence[Any], start: Calla
     return episode
 
 
-def step(env: Environment, action: Any) -> tuple[Any, float, Any, Any, Any]:
-    """Step an environment. Raises TypeError if it does not return one reward, two truth values and a dict."""
+def step(env: Environment, action: Any) -> tuple[Any, float, bool, bool, Any]:
+    """Step an environment. Raises TypeError if it does not return one reward, two truth values and a dict.
+
+    A truth value may be any number, as in environments that return that of a comparison.
+    """
     observation, reward, terminated, truncated, info = env.step(action)
     if not isinstance(info, Mapping):
         raise TypeError(f"step must return info as a dict, got {info!r}")
-    if isinstance(terminated, str) or isinstance(truncated, str):  # any text would count as True
-        raise TypeError(f"step must return terminated and truncated as True or False, got {terminated!r} and {truncated!r}")
+    flags = terminated, truncated
     try:
-        return observation, float(reward), terminated, truncated, info
+        if any(isinstance(flag, str) for flag in flags):  # any text would count as True
+            raise ValueError
+        ended, cut = map(bool, flags)
+    except ValueError:  # of an array with several values
+        raise TypeError(
+            f"step must return terminated and truncated as True or False, got {terminated!r} and {truncated!r}"
+        ) from None
+    try:
+        return observation, float(reward), ended, cut, info
     except (TypeError, ValueError):
         raise TypeError(f"step must return reward as one number, got {reward!r}") from None
 
