@@ -149,12 +149,16 @@ def test_numbers_that_are_not_whole_empty_it(walked):
     assert all(len(array) == 0 for name, array in planner.plan().items() if name != "state_columns")
 
 
-def test_bits_have_no_rules():
-    planner, rng = StatePlanner(SIZES), np.random.default_rng(0)
-    for _ in range(50):
-        planner.add(episode_of(rng.integers(0, 2, (21, 2)), rng.integers(0, 2, 20)), 0)
-    assert not len(planner.rules.nodes)
-    assert planner.recurs
+def test_bits_have_rules_too():
+    """An action moves the only 1 of a row to the next place, in episodes that visit few places of 20."""
+    planner, rng = StatePlanner((40, 20, 1)), np.random.default_rng(0)
+    for _ in range(120):
+        places = (rng.integers(20) + np.arange(4)) % 20
+        row = np.eye(20, dtype=int)[places]
+        planner.add(Episode(row, row, np.zeros_like(row), np.zeros(3, int), np.full(3, -1.0)), 0)
+    assert planner.predicts
+    start, goal = np.eye(20, dtype=int)[[2, 17]]
+    assert planner.action(start, start, goal, DISCOUNT) == 0
 
 
 def test_a_forged_plan_is_refused(walked):

@@ -28,7 +28,6 @@ FIRST_RULES = 250  # steps
 LEAST_PREDICTED = 20  # steps, before rules are used or given up
 ACCURATE, INACCURATE = 0.85, 0.5  # of the predicted steps: rules are used, and given up
 CHANCE = 0.02  # of repeated actions with another result than usual: more is a risk, which rules do not show
-BITS = 1  # largest range of a column: the networks compare bits, and search would reach too many states
 
 
 class StatePlanner:
@@ -194,7 +193,7 @@ class StatePlanner:
 
     def _learn_rules(self) -> None:
         states, transitions, _ = self.visited.arrays().values()
-        if len(states) and np.ptp(states, axis=0).max() > BITS:
+        if len(states):
             self.rules = Rules.fit(states, transitions, self.sizes[2])
             self._right, self._predicted = self._right // 2, self._predicted // 2
 
