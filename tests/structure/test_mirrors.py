@@ -1,5 +1,6 @@
 """Mirrors of tasks without an object."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -90,6 +91,20 @@ def test_an_empty_room_has_two_mirrors():
 
 def test_columns_may_have_other_units():
     assert find(scale=-2.5, wind=0.004) == {ALONG_X}
+
+
+def test_a_position_may_be_seen_from_another_place_too():
+    rng, episodes = np.random.default_rng(0), []
+    for _ in range(40):
+        episode = play(rng)
+        seen = np.column_stack([episode.observation, episode.achieved_goal + np.array([0.2, -0.3])])
+        episodes.append(replace(episode, observation=seen))
+    steps = Steps.from_episodes(episodes)
+    found = Mirrors(steps, (0, 1), (), find_units(steps)).find()
+    spec = replace(SPEC, observation=ArraySpec((6,), "float64"))
+    group = generate_group([each.candidate.symmetry for each in found if each.holds], Symmetry.identity(6, 2, 2))
+    expected = Symmetry.parse(f"{ALONG_X} o4=0.4-o4", spec)
+    assert any(each.is_same(expected, 1e4) for each in group)  # the place is rounded to a few digits
 
 
 def test_wind_leaves_one_mirror():

@@ -20,6 +20,7 @@ from .columns import Units, find_delayed_columns
 from .contact import Contact, is_at_task
 from .controlled import ControlledColumns
 from .drift import find_drift
+from .linear_copies import find_linear_copies, follow_positions
 from .model import Difference, informative_steps, mean_and_error
 from .steps import ALIKE, LITTLE, MOSTLY, ROUNDED, TINY, Steps, clear_mean, correlations, lie_on_one_side, rounded
 from .symmetry_verdicts import Candidate, SymmetryTest, SymmetryVerdict, centre_of, with_consequences, with_one_error_rate
@@ -60,8 +61,12 @@ class AxisSymmetries:
         positions = {*contact.tool, *contact.object_columns}
         varying = np.ptp(steps.observation[:, : units.n_columns], axis=0) > 0
         hidden = [column for column in np.flatnonzero(varying).tolist() if column not in {*visible, *positions}]
+        self._copies = find_linear_copies(steps, [*contact.tool, *contact.object_columns], [*self._test.others, *hidden])
         self._late_of = {early: late for late, early in find_delayed_columns(steps).items()}
-        self._others = [*self._test.others, *hidden]  # `find` keeps those hidden columns that a symmetry needs
+        is_copy = {each.column for each in self._copies}
+        self._shown = [column for column in self._test.others if column not in is_copy]
+        # `find` keeps those hidden columns that a symmetry needs
+        self._others = [*self._shown, *(column for column in hidden if column not in is_copy)]
         self._profiles = profiles(steps, list(contact.tool), steps.observation[:, self._others])
 
     def find(self) -> list[SymmetryVerdict]:
@@ -97,7 +102,7 @@ class AxisSymmetries:
 
     def _keep_partners(self, goals: Sequence[AffineMap]) -> None:
         """Of the hidden columns keep those that a change of goals exchanges with visible ones, as the fingers of a hand."""
-        n_visible, partners = len(self._test.others), set()
+        n_visible, partners = len(self._shown), set()
         for goal in goals:
             pairs = self._pairs(self._transformed(goal, self._actions(goal)))
             partners |= {j for i, j, *_ in pairs if i < n_visible <= j}
@@ -206,6 +211,7 @@ class AxisSymmetries:
             for k, column in enumerate(columns):
                 observation.source[column] = columns[goal.source[k]]
                 observation.factor[column], observation.offset[column] = goal.factor[k], goal.offset[k]
+        follow_positions(observation, self._copies)
         symmetry, transformed = Symmetry(observation, goal, action), self._transformed(goal, action)
         pairs = self._pairs(transformed)
         for pair in pairs:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ..errors import InputError
-from ..records import Array, ArraySpec, Episode, GoalSpec
+from ..records import Array, Episode, GoalSpec
 from ..records.reward_scale import RewardOf
 from ..task_structure.symmetries import Symmetry
 from .actions import ActionFrame
@@ -43,7 +43,7 @@ from .success import (
     find_success_distances,
 )
 from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
-from .tool import guess_tools
+from .tool import are_alike, guess_tools
 from .tool_units import find_tool_units
 from .walls import count_stopped
 from .workspace import Workspace, find_reach, find_workspace, whole_episodes
@@ -263,10 +263,13 @@ def _with_probing(
     began = {int(steps.episode[onset]) for one in steps.of_objects(objects) for onset in find_onsets(one)}
     found = replace(found, probes=(len(began), len(probing)), moved=count_moved(steps, objects))
     without = partial(_with_handles, replace(found, sequence=None), everything, episodes, compute_reward)
-    if found.probes[0] < MOSTLY * len(probing):  # the tool must also be turned or closed, or it is another one
-        again = find_sequence(everything, found.parts, found.copies, found.controlled, found.units)
-        if again is None or again.joint.axes != sequence.joint.axes:
-            return without()  # a lid may be in the way, which has a handle
+    again = find_sequence(everything, found.parts, found.copies, found.controlled, found.units)
+    is_same = again is not None and again.joint.axes == sequence.joint.axes
+    # else the tool must also be turned or closed, or it is another one, or a lid is in the way, which has a handle
+    if found.probes[0] < MOSTLY * len(probing) and not is_same:
+        return without()
+    if again is not None and are_alike(everything, again.joint.axes, sequence.joint.axes):
+        sequence = again  # of a hand and its wrist, few contacts do not tell which one touches
     if min(found.moved) < MIN_ONSETS:
         return without()
     distances = None if compute_reward is None else find_success_distances(compute_reward, episodes, objects)
@@ -368,7 +371,8 @@ def _find_needed(test: ColumnTest, contact: Contact, hidden: set[int]) -> tuple[
 
 def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:
     if not is_flat(spec):
-        parts = ", ".join(f"{name} {part.shape} of {part.dtype}" for name, part in _parts(spec).items())
+        given = {"observation": spec.observation, "goal": spec.goal, "action": spec.action}
+        parts = ", ".join(f"{name} {part.shape} of {part.dtype}" for name, part in given.items())
         raise InputError(
             f"Structure is inferred from flat arrays of floats and Discrete actions, but the task has {parts}."
         )
@@ -380,10 +384,6 @@ def is_flat(spec: GoalSpec) -> bool:
     """Return whether observations, goals and actions are flat arrays of floats, or actions Discrete, as inference needs."""
     parts = [spec.observation, spec.goal, *([] if spec.action.n_values else [spec.action])]
     return all(len(part.shape) == 1 and np.dtype(part.dtype).kind == "f" for part in parts)
-
-
-def _parts(spec: GoalSpec) -> dict[str, ArraySpec]:
-    return {"observation": spec.observation, "goal": spec.goal, "action": spec.action}
 
 
 def _mirrored_positions(contact: Contact, symmetries: Sequence[SymmetryVerdict]) -> list[int]:

@@ -13,6 +13,7 @@ import numpy as np
 from ..records import Array
 from ..task_structure.symmetries import LARGEST_ORDER, Symmetry
 from .columns import Units
+from .linear_copies import find_linear_copies
 from .model import MOST_MODEL_STEPS
 from .relevance import COLUMN_MARGIN
 from .steps import (
@@ -65,6 +66,8 @@ class Mirrors:
         self._columns = [c for c in range(steps.n_columns) if c not in constant]
         self._centre = np.zeros(steps.n_columns)
         self._centre[self._copies] = centre_of(known, _centre_of_task(steps))
+        for each in find_linear_copies(steps, self._copies, self._columns):
+            self._centre[each.column] = each.factor * self._centre[each.position] + each.constant
         self._values = np.column_stack([(steps.observation - self._centre)[:, self._columns], steps.action])
         is_two_sided = np.isin(self._columns, self._copies) | ~lie_on_one_side(self._values[:, : len(self._columns)])
         self._can_change = np.append(is_two_sided, np.ones(steps.action.shape[1], bool))
