@@ -213,11 +213,11 @@ def measure_noise(steps: Steps) -> Array | None:
     """
     change = steps.next_achieved_goal - steps.achieved_goal
     usual = np.median(np.abs(change), axis=0) / UPPER_QUARTILE
-    sign, sign_before = np.sign(change), steps.of_step_before(np.sign(change))
+    inside = np.where(np.abs(change) <= MOST_DEVIATIONS * usual, change, 0.0)  # what is touched moves farther, and goes on
+    sign, sign_before = np.sign(inside), steps.of_step_before(np.sign(inside))
     agreement = (sign * sign_before).sum(0) / np.maximum(np.abs(sign * sign_before).sum(0), 1)  # -1/3: all is noise
     is_noise = (usual > 0) & (agreement < -LITTLE)
     if is_noise.any():  # what follows the action at once also goes back and forth
-        inside = np.where(np.abs(change) <= MOST_DEVIATIONS * usual, change, 0.0)
         both = np.column_stack([steps.action, steps.previous_action])
         r2 = explained_variance(np.column_stack([both, np.square(both)]), inside, steps.episode)
         is_noise &= r2 < LITTLE
