@@ -265,7 +265,7 @@ def _with_probing(
     without = partial(_with_handles, replace(found, sequence=None), everything, episodes, compute_reward)
     again = find_sequence(everything, found.parts, found.copies, found.controlled, found.units)
     is_same = again is not None and again.joint.axes == sequence.joint.axes
-    # else the tool must also be turned or closed, or it is another one, or a lid is in the way, which has a handle
+    # with few contacts it must also be turned or closed, or it is not the tool, or a lid is in the way, which has a handle
     if found.probes[0] < MOSTLY * len(probing) and not is_same:
         return without()
     if again is not None and are_alike(everything, again.joint.axes, sequence.joint.axes):

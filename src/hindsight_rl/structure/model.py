@@ -99,9 +99,8 @@ class DisplacementModel:
 
     def _to_nearest(self, inputs: Array) -> Array:
         """Return the squared distance from inputs to the nearest one of COMPARED_STEPS steps in other episodes, (N,)."""
-        return np.asarray(
-            self._distances(inputs, self._episode, at_equal_intervals(len(self.inputs), COMPARED_STEPS)).min(1)
-        )
+        compared = at_equal_intervals(len(self.inputs), COMPARED_STEPS)
+        return np.asarray(self._distances(inputs, self._episode, compared).min(1))
 
     def _distances(self, inputs: Array, episode: Array, compared: Array) -> Array:
         """Return squared distances from inputs (N, k), of episodes (N,), to compared steps (M,) of others, (N, M)."""
@@ -110,9 +109,12 @@ class DisplacementModel:
         square[episode[:, None] == self._episode[compared]] = np.inf
         return np.asarray(square)
 
-    def nearest(self, inputs: Array, rows: Array) -> Array:
-        """Return the step of another episode that is nearest to each of the inputs, (N,). rows: (N,), their own steps."""
-        return np.asarray(self._distances(inputs, self._episode[rows], np.arange(len(self.inputs))).argmin(1))
+    def nearest(self, inputs: Array, rows: Array, n: int) -> Array:
+        """Return which of the first n steps, of another episode, is nearest to each of the inputs, (N,).
+
+        rows: (N,), the steps that inputs are made of.
+        """
+        return np.asarray(self._distances(inputs, self._episode[rows], np.arange(n)).argmin(1))
 
     def compare(self, inputs: Array, targets: Array, counts: Array | None = None) -> Difference:
         """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps.

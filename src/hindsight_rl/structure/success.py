@@ -44,7 +44,7 @@ class RewardPairs:
         return self._ask(achieved.astype(self._dtype), desired.astype(self._dtype), self._info)
 
     def changed_by(self, goal: AffineMap) -> float | None:
-        """Return the fraction of the pairs whose reward a change of goals changes; None if the reward cannot answer.
+        """Return the fraction of the pairs whose reward a change of goals changes; None if the reward gives no answer.
 
         Pairs that have the commonest reward before and after do not count: they show nothing.
         """
@@ -54,7 +54,7 @@ class RewardPairs:
         values, counts = np.unique(before, return_counts=True)
         is_telling = (before != values[counts.argmax()]) | (after != values[counts.argmax()])
         is_changed = ~np.isclose(before, after, rtol=HARDLY, atol=HARDLY * float(before.std()))
-        return float(is_changed[is_telling].mean()) if is_telling.any() else 0.0
+        return float(is_changed[is_telling].mean()) if is_telling.any() else None
 
 
 def count_tolerance_levels(compute_reward: RewardOf, episodes: Sequence[Episode]) -> int:

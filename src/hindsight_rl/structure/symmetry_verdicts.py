@@ -16,8 +16,8 @@ from ..errors import OptionError
 from ..records import Array
 from ..task_structure.symmetries import Symmetry, generate_group
 from .columns import Units
-from .model import Difference, DisplacementModel, inputs_of, mean_and_error
-from .steps import EXCEPTIONS, FEWEST, LITTLE, MOSTLY, Steps
+from .model import COMPARED_STEPS, Difference, DisplacementModel, inputs_of, mean_and_error
+from .steps import EXCEPTIONS, FEWEST, LITTLE, MOSTLY, Steps, at_equal_intervals
 from .success import RewardPairs
 
 MOST_DRIFT = LITTLE  # of the usual change of velocity; true mirrors of recorded runs have at most 0.10 +- 0.07
@@ -151,7 +151,7 @@ class SymmetryVerdict:
             drift = self.drift.in_percent(MOST_DRIFT, self.n_tested)
             return f"far from the tool objects drift to one side: of the usual change of their velocity this is {drift}"
         if self.changes_rewards:
-            return f"it changes the reward of {self.changed_rewards:.0%} of the goals for which that of most does not count"
+            return f"it changes {self.changed_rewards:.0%} of the rewards that are not the usual one"
         if self.failures is not None and self.loses_failures:
             fewer = (replace(self.failures, mean=-self.failures.mean)).in_percent(EXCEPTIONS, self.n_tested)
             return f"what is nearest to a transformed step in which an episode fails, fails less often: {fewer}"
@@ -204,7 +204,7 @@ class SymmetryTest:
         self._action = np.concatenate([each.action.apply(steps.action[picked]) for each in group])
         displacement = steps.displacement[picked]
         self._displacement = np.concatenate([each.goal.apply_to_displacements(displacement) for each in group])
-        self._fails = np.tile(fails[picked], len(group))
+        self._fails = fails[picked]
         targets = np.column_stack([self._displacement, self._changes[:, [*self._tool, *self.others]]])
         episode = np.tile(steps.episode[picked], len(group))
         self._angles = [targets.shape[1] - len(self.others) + self.others.index(column) for column in angles]
@@ -240,10 +240,12 @@ class SymmetryTest:
 
         None with fewer than FEWEST such steps beside those of other episodes. A model is no help here: too few steps fail.
         """
-        rows = np.flatnonzero(self._fails & is_visited)
+        n = len(self._fails)  # after these come the same steps as other symmetries transform them
+        rows = np.flatnonzero(self._fails & is_visited[:n])
         if len(rows) < FEWEST:
             return None
-        before, after = (self._fails[self.model.nearest(each[rows], rows)] for each in (self.model.inputs, inputs))
+        rows = rows[at_equal_intervals(len(rows), COMPARED_STEPS)]
+        before, after = (self._fails[self.model.nearest(each[rows], rows, n)] for each in (self.model.inputs, inputs))
         return mean_and_error(before.astype(float) - after)
 
     def losses(self, symmetry: Symmetry) -> Array:
@@ -291,7 +293,7 @@ def with_one_error_rate(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdi
 def with_rewards(tested: Sequence[SymmetryVerdict], rewards: RewardPairs | None) -> list[SymmetryVerdict]:
     """Return the verdicts with the fraction of rewards that each changes, if it may hold otherwise.
 
-    If the reward cannot answer, objects are not exchanged: others may count more.
+    If the reward gives no answer, objects are not exchanged: others may count more.
     """
     found = []
     for each in tested:
