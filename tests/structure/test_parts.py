@@ -203,6 +203,18 @@ def test_what_a_choice_moves_in_most_steps_is_a_body_although_it_rests_while_oth
     assert find_parts(rarely, has_choices=True).objects == ((0,),)
 
 
+@pytest.mark.parametrize("kind", ["body", "object"])
+def test_what_an_action_above_a_threshold_moves_is_a_body(kind):
+    """A valve that sticks moves with a large action; a puck moves as seldom, where something touches it."""
+    rng, episodes = np.random.default_rng(0), []
+    for k in range(6):
+        action = rng.uniform(-1, 1, (40, 1))
+        moves = np.abs(action) > 0.8 if kind == "body" else rng.random((40, 1)) < 0.2
+        places = np.concatenate([[[0.0]], (moves * np.sign(action)).cumsum(0)])
+        episodes.append(Episode(places, places, np.full_like(places, k % 2), action, np.zeros(40)))
+    assert [part.kind for part in find_parts(Steps.from_episodes(episodes)).parts] == [kind]
+
+
 def test_what_never_moves_and_starts_where_it_is_wanted_belongs_to_its_neighbour():
     """A button is pressed down at another place in each episode. The last goals ask for other places."""
     paths = path(0, 0, -1) + np.array([4, 5, 0]), path(0, 0, -2) + np.array([6, 7, 0])

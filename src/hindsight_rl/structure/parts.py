@@ -10,7 +10,17 @@ from typing import Literal
 import numpy as np
 
 from ..records import Array
-from .steps import FEWEST, HARDLY, HELD_OUT, LITTLE, MOST_DEVIATIONS, MOSTLY, TINY, Steps
+from .steps import (
+    FEWEST,
+    HARDLY,
+    HELD_OUT,
+    LITTLE,
+    MOST_DEVIATIONS,
+    MOSTLY,
+    TINY,
+    Steps,
+    explained_variance,
+)
 
 AT_REST = 1e-3  # displacement in a step, relative to the standard deviation of the goals
 POSITION_SIZES = (3, 2)  # dimensions of a position: in space or in a plane
@@ -119,8 +129,7 @@ def find_parts(
     # each of them rests in most steps, but in most steps one of them moves
     one_moves = at_random[:, ~is_body].max(1, keepdims=True, initial=0.0)
     is_body |= ~_waits(random_steps, one_moves)
-    if has_choices:
-        is_body |= _follows_choice(random_steps.action, at_random)
+    is_body |= _follows_choice(random_steps.action, at_random) if has_choices else _follows_action(random_steps, at_random)
     together = is_moving
     if steps.noise is not None:  # it hides slow motion, so dimensions that move together seldom show it in the same step
         together = _moved_by_episode(steps, steps.noise)
@@ -224,6 +233,23 @@ def _follows_choice(choices: Array, size: Array) -> Array:
     n_chosen = choices.sum(0)
     n_moving = choices.T @ (size > 1)
     return np.asarray(((n_moving > MOSTLY * n_chosen[:, None]) & (n_chosen >= FEWEST)[:, None]).any(0))
+
+
+def _follows_action(steps: Steps, size: Array) -> Array:
+    """Return whether actions alone mostly say in which steps each of m dimensions begins to move, (m,). size: see `_waits`.
+
+    What touches an object depends on where both are. A valve that sticks, or a lander that needs much thrust, is no object.
+    """
+    actions = np.column_stack([steps.action, steps.previous_action])
+    inputs = np.column_stack([actions, np.square(actions)])
+    is_moving, found = size > 1, np.zeros(size.shape[1], bool)
+    rested = steps.of_step_before(is_moving) == 0
+    for k in range(size.shape[1]):
+        rows = rested[:, k]
+        begins, episode = is_moving[rows, k], steps.episode[rows]
+        if begins.sum() >= FEWEST and len(np.unique(episode)) >= HELD_OUT:
+            found[k] = explained_variance(inputs[rows], begins[:, None].astype(float), episode)[0] > MOSTLY
+    return found
 
 
 def _together(dimensions: Array, is_moving: Array) -> list[list[int]]:

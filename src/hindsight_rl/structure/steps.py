@@ -232,7 +232,8 @@ def regress(inputs: Array, targets: Array, own: Array) -> tuple[Array, Array]:
     an object at a constant height.
     """
     design = np.column_stack([inputs, np.ones(len(inputs))])
-    scale = np.maximum(np.linalg.norm(design, axis=0), TINY)
+    norm = np.linalg.norm(design, axis=0)
+    scale = np.where(norm > 0, norm, np.inf)  # what is always 0 here gets no weight for where it is not
     scaled = np.linalg.lstsq(design / scale, np.column_stack([targets, own]), rcond=FLOAT32_ROUNDING)[0]
     both = scaled / scale[:, None]
     fitted, of_own = np.split(both, 2, axis=1)
