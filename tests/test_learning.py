@@ -62,13 +62,13 @@ def test_point_reach_with_symmetries_needs_fewer_steps():
 
 @pytest.mark.parametrize("agent", ["dqn", pytest.param("qrdqn", marks=HEAVY)])
 def test_fifteen_bits_are_solved_with_hindsight(agent):
-    with HER(bits(15), agent, eval_every=250) as model:
+    with HER(bits(15), agent, eval_every=250, plan_states=False) as model:
         assert is_solved(model, 2_000)
 
 
 @HEAVY
 def test_fifteen_bits_are_not_solved_without_hindsight():
-    with HER(bits(15), n_sampled_goal=0) as model:
+    with HER(bits(15), n_sampled_goal=0, plan_states=False) as model:  # rules of the bits would solve it without
         assert model.learn(11_000).evaluate(200).success_rate < 0.05
 
 
