@@ -87,3 +87,16 @@ def test_a_mirror_does_not_hold_where_objects_drift():
 def test_more_steps_are_played_only_for_a_symmetry_that_is_likely():
     assert [verdict_of(mean).is_uncertain for mean in (0.1, 0.3, 0.4, 0.6)] == [False, True, False, False]
     assert [verdict_of(mean).holds for mean in (0.1, 0.3, 0.4, 0.6)] == [True, False, False, False]
+
+
+def test_why_rewards_or_failures_refute_a_symmetry():
+    usual = verdict_of(0.0)
+    changes, fails = replace(usual, changed_rewards=0.4), replace(usual, failures=Difference(0.5, 0.05))
+    assert not any(each.holds for each in (changes, fails))
+    assert changes.reason() == "it changes 40% of the rewards that are not the usual one"
+    assert "than that nearest to the failure, by +50 % (interval +42 to +58 %, at most +10 % is accepted)" in fails.reason()
+    unknown = replace(usual, changed_rewards=None)
+    assert unknown.holds
+    exchange = replace(unknown, candidate=replace(usual.candidate, objects=(0, 1)))
+    assert not exchange.holds
+    assert exchange.reason() == "the reward does not say whether both objects count alike"

@@ -78,7 +78,7 @@ def check_time_limit(probe: Probe) -> Answer:
     failed = [each for each in probe.random if each.truncated[-1] and not read_success(each.infos[-1])]
     early = [len(each) for each in failed if len(each) < (probe.spec.failure_limit or 0)]
     is_same = len(early) == len(probe.random) and len({*early}) == 1
-    # so few may fail at the same step by chance
+    # two episodes may fail at the same step by chance
     if is_same and all(len(play(probe.env, seed, limit)) == early[0] for seed in START_SEEDS):
         return "warning", (
             f"{limit} steps, but all {len(early) + len(START_SEEDS)} episodes were truncated after {early[0]} steps. If "

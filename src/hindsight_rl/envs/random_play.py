@@ -116,17 +116,10 @@ def step(env: Environment, action: Any) -> tuple[Any, float, bool, bool, Any]:
     observation, reward, terminated, truncated, info = env.step(action)
     if not isinstance(info, Mapping):
         raise TypeError(f"step must return info as a dict, got {info!r}")
-    flags = terminated, truncated
+    if any(isinstance(flag, str) or np.size(flag) != 1 for flag in (terminated, truncated)):  # any text would count as True
+        raise TypeError(f"step must return terminated and truncated as True or False, got {terminated!r} and {truncated!r}")
     try:
-        if any(isinstance(flag, str) for flag in flags):  # any text would count as True
-            raise ValueError
-        ended, cut = map(bool, flags)
-    except ValueError:  # of an array with several values
-        raise TypeError(
-            f"step must return terminated and truncated as True or False, got {terminated!r} and {truncated!r}"
-        ) from None
-    try:
-        return observation, float(reward), ended, cut, info
+        return observation, float(reward), bool(terminated), bool(truncated), info
     except (TypeError, ValueError):
         raise TypeError(f"step must return reward as one number, got {reward!r}") from None
 

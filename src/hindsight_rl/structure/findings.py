@@ -48,7 +48,7 @@ class Structure:
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
     needed: columns that were hidden and are shown again.
-    n_failed: number of episodes with contacts that ended without a success. Then no column is hidden.
+    n_failed: number of episodes that ended too early, and without a success. If there are any, no column is hidden.
     """
 
     units: Units

@@ -332,8 +332,7 @@ def _with_contact(
         *contact.tool,
         *contact.object_columns,
     }
-    n_failed = 0 if steps.fails is None else int(steps.fails.sum())
-    may_hide = hidden is None and not n_failed
+    may_hide = hidden is None and not len(steps.failures)
     may_be_needless = [c for c in live if c not in always] if may_hide else []
     test = ColumnTest(steps, contact, live)
     relevance = test.relevance(may_be_needless)
@@ -352,7 +351,7 @@ def _with_contact(
     return replace(
         found,
         sequence=sequence.with_columns(exchanges, found.units),
-        n_failed=n_failed,
+        n_failed=len(steps.failures),
         relevance=relevance,
         hidden=tuple(sorted(needless) if hidden is None else hidden),
         needed=needed,

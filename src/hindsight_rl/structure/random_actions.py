@@ -85,8 +85,7 @@ def measure_inertia(steps: Steps) -> Inertia:
     follows = correlations(displacement, steps.next_achieved_goal.T) * (1 - np.eye(steps.goal_size))
     has_speed = bool((follows >= ALIKE).any())
     correlation = _correlation(displacement[:, slowest], steps)
-    broken = 0.0 if steps.fails is None else float(steps.fails.sum() / len(starts))
-    return Inertia(correlation, float(needed[slowest]), starts_apart, has_speed, broken)
+    return Inertia(correlation, float(needed[slowest]), starts_apart, has_speed, len(steps.failures) / len(starts))
 
 
 def _correlation(displacement: Array, steps: Steps) -> float:

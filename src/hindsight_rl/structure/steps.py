@@ -183,6 +183,11 @@ class Steps:
         first = np.flatnonzero(self.starts_episode)
         return np.arange(len(self)) - np.repeat(first, np.diff(np.append(first, len(self))))
 
+    @cached_property
+    def failures(self) -> Array:
+        """The numbers of the steps in which episodes fail, ascending; none if that is not known."""
+        return np.flatnonzero(False if self.fails is None else self.fails)
+
     @property
     def starts_episode(self) -> Array:
         """Whether each transition is the first of its episode, (N,) bool."""

@@ -97,7 +97,7 @@ def find_success_distances(
     known = [each for each in alone if each]
     if len(known) < len(alone):
         return None
-    part = find_success_distance(compute_reward, episodes, objects, known)
+    part = find_success_distance(compute_reward, episodes, objects, known) if len(known) > 1 else 1.0
     return None if part is None else tuple(part * each for each in known)
 
 

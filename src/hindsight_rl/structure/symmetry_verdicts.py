@@ -57,7 +57,7 @@ class SymmetryVerdict:
         happens does not refute it, and so accepts nothing.
     n_tested: how many symmetries share one error rate.
     column: that refutes it alone.
-    changed_rewards: fraction of pairs of goals whose reward it changes; see `RewardPairs`.
+    changed_rewards: fraction of pairs of goals whose reward it changes; see `RewardPairs`. None: no answer.
     drift: of objects that move on by themselves, along one of its axes; see `find_drift`. None: it has no axes.
     visited: fraction of the transformed steps that lie beside steps of other episodes: only these are compared.
     distance: from transformed to visited positions, divided by that between visited positions of different episodes.
@@ -72,7 +72,7 @@ class SymmetryVerdict:
     n_tested: int = 1
     column: int | None = None
     failures: Difference | None = None
-    changed_rewards: float = 0.0
+    changed_rewards: float | None = 0.0
     drift: Difference | None = None
     visited: float = MOSTLY
     distance: float = 0.0
@@ -114,7 +114,12 @@ class SymmetryVerdict:
 
     @property
     def changes_rewards(self) -> bool:
-        """Whether rewards are not those of the transformed goals: a task may ask for more on one side."""
+        """Whether rewards are not those of the transformed goals: a task may ask for more on one side.
+
+        Without an answer objects are not exchanged: one may count more.
+        """
+        if self.changed_rewards is None:
+            return bool(self.candidate.objects)
         return self.changed_rewards > EXCEPTIONS
 
     @property
@@ -151,10 +156,14 @@ class SymmetryVerdict:
             drift = self.drift.in_percent(MOST_DRIFT, self.n_tested)
             return f"far from the tool objects drift to one side: of the usual change of their velocity this is {drift}"
         if self.changes_rewards:
+            if self.changed_rewards is None:
+                return "the reward does not say whether both objects count alike"
             return f"it changes {self.changed_rewards:.0%} of the rewards that are not the usual one"
         if self.failures is not None and self.loses_failures:
-            fewer = (replace(self.failures, mean=-self.failures.mean)).in_percent(EXCEPTIONS, self.n_tested)
-            return f"what is nearest to a transformed step in which an episode fails, fails less often: {fewer}"
+            fewer = self.failures.in_percent(EXCEPTIONS, self.n_tested)
+            return (
+                f"the step nearest to a transformed failure fails less often than that nearest to the failure, by {fewer}"
+            )
         if self.column is None:
             reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
         else:
@@ -193,8 +202,7 @@ class SymmetryTest:
         angles: Sequence[int] = (),
     ) -> None:
         self._visible, self._tool, self._positions = list(visible), list(tool), list(positions)
-        fails = np.zeros(len(steps), bool) if steps.fails is None else steps.fails
-        picked = np.union1d(picked, np.flatnonzero(fails))
+        picked = np.union1d(picked, steps.failures)
         self.others = [column for column in visible if column not in {*tool, *positions}]
         identity = Symmetry.identity(steps.n_columns, steps.goal_size, steps.action.shape[1])
         group = generate_group(list(holding), identity)
@@ -204,7 +212,7 @@ class SymmetryTest:
         self._action = np.concatenate([each.action.apply(steps.action[picked]) for each in group])
         displacement = steps.displacement[picked]
         self._displacement = np.concatenate([each.goal.apply_to_displacements(displacement) for each in group])
-        self._fails = fails[picked]
+        self._fails = np.isin(picked, steps.failures)
         targets = np.column_stack([self._displacement, self._changes[:, [*self._tool, *self.others]]])
         episode = np.tile(steps.episode[picked], len(group))
         self._angles = [targets.shape[1] - len(self.others) + self.others.index(column) for column in angles]
@@ -291,18 +299,13 @@ def with_one_error_rate(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdi
 
 
 def with_rewards(tested: Sequence[SymmetryVerdict], rewards: RewardPairs | None) -> list[SymmetryVerdict]:
-    """Return the verdicts with the fraction of rewards that each changes, if it may hold otherwise.
-
-    If the reward gives no answer, objects are not exchanged: others may count more.
-    """
-    found = []
-    for each in tested:
-        if rewards is not None and not each.is_refuted:
-            changed = rewards.changed_by(each.candidate.symmetry.goal)
-            unknown = 1.0 if each.candidate.objects else 0.0
-            each = replace(each, changed_rewards=unknown if changed is None else changed)
-        found.append(each)
-    return found
+    """Return the verdicts with the fraction of rewards that each changes, if it may hold otherwise."""
+    return [
+        each
+        if rewards is None or each.is_refuted
+        else replace(each, changed_rewards=rewards.changed_by(each.candidate.symmetry.goal))
+        for each in tested
+    ]
 
 
 def with_consequences(tested: Sequence[SymmetryVerdict]) -> list[SymmetryVerdict]:

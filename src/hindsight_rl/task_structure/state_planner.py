@@ -139,7 +139,7 @@ class StatePlanner:
             self._give_up()
             return
         self._test_rules(states[:, self.columns], action)
-        if episode.terminated and not episode.success:
+        if episode.terminated and episode.success is not None and not episode.success:  # stored ones do not say it
             states, action = self._with_end(states, action)
         if self.visited is not self.seen:
             self.visited.add(states[:, self.columns], action)
