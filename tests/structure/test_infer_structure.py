@@ -228,6 +228,27 @@ def test_networks_that_see_nothing_but_noise_know_nothing(inferred):
     assert not ColumnTest(noise, structure.contact, columns).knows_something
 
 
+class WithWrist(Pusher):
+    """Columns 2 and 3 are a wrist beside the tool."""
+
+    def see(self):
+        return np.insert(super().see(), [2, 2], self.tool + np.array([0.12, 0.04]))
+
+
+@pytest.mark.parametrize(("seed", "first"), [(1, (0, 3)), (4, (0, 1))])
+def test_the_tool_and_not_its_wrist_touches_whichever_few_contacts_show(seed, first):
+    spec, world = replace(SPEC, observation=ArraySpec((12,), "float64")), WithWrist(seed)
+    episodes = play(world, 8, repeated_random_actions(seed + 1))
+    found = infer_structure(episodes, spec)
+    plan, probing = plan_probing(found, found.sequence), []
+    for k in range(30):
+        act = ProbingActor(plan, spec.action, np.random.default_rng([2, k]))
+        probing += play(world, 1, lambda observation, is_first, act=act: act(observation))
+    probed = infer_structure(episodes, spec, probing)
+    assert (found.contact.axes, probed.contact.axes) == (first, (0, 1))
+    assert [each.holds for each in probed.symmetries] == [True] * 3  # with the wrist about its own place
+
+
 def test_a_false_mirror_does_not_hold():
     structure = structure_of(world=Sloping(1))[0]
     assert [(symmetry.candidate.axes, symmetry.holds) for symmetry in structure.symmetries] == [

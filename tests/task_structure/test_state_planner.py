@@ -1,5 +1,7 @@
 """Planning over states that were visited, and over those that rules predict."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,13 @@ def test_no_path_leads_through_what_ends_an_episode():
         path.append(tuple(place.tolist()))
     assert (3, 6) in path  # the gap
     assert not [cell for cell in path if cell[0] == 3 and cell[1] < 6]
+
+
+@pytest.mark.parametrize(("success", "n_transitions"), [(False, 5), (True, 3), (None, 3)])
+def test_paths_end_where_an_episode_failed_and_stored_ones_do_not_say_it(success, n_transitions):
+    planner, cells = StatePlanner(SIZES), np.array([[0, 1], [0, 2], [0, 3], [0, 4]])
+    planner.add(replace(episode_of(cells, np.ones(3, int)), terminated=True, success=success), 0)
+    assert len(planner.arrays()["transitions"]) == n_transitions
 
 
 def test_beside_states_that_recur_rules_that_chance_breaks_are_not_planned_with():

@@ -268,12 +268,14 @@ def _with_probing(
     # with few contacts it must also be turned or closed, or it is not the tool, or a lid is in the way, which has a handle
     if found.probes[0] < MOSTLY * len(probing) and not is_same:
         return without()
-    if again is not None and are_alike(everything, again.joint.axes, sequence.joint.axes):
-        sequence = again  # of a hand and its wrist, few contacts do not tell which one touches
     if min(found.moved) < MIN_ONSETS:
         return without()
     distances = None if compute_reward is None else find_success_distances(compute_reward, episodes, objects)
-    sequence = measure_sequence(everything, sequence, distances)
+    possible = [sequence]
+    if again is not None and are_alike(everything, again.joint.axes, sequence.joint.axes):
+        possible.append(again)  # of a hand and its wrist, few contacts do not tell which one touches
+    measured = [measure_sequence(everything, each, distances) for each in possible]
+    sequence = min(measured, key=lambda each: each.joint.distances[2] - each.joint.distances[0])
     if not (found.parts.body or found.parts.move_by_themselves):
         found = replace(found, workspace=_find_workspace(everything, probing, found.parts, sequence))
     found = _with_handles(replace(found, sequence=sequence), everything, episodes, compute_reward)
