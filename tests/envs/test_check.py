@@ -700,7 +700,7 @@ def with_goal(part):
         (
             with_goal(lambda here, goal: np.array([here[0], goal[0] - here[0]], np.float32)),
             "warning",
-            "columns 1 .*hide them",
+            "column 1 .*hide it",
         ),
         (with_goal(lambda here, goal: np.float32(goal - here)), "warning", "columns 0, 1 .*Leave them out"),
     ],

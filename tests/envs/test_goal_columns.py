@@ -42,6 +42,24 @@ def test_a_column_of_an_object_that_rests_at_its_goal_holds_no_goal():
     assert held(resting) == ()
 
 
+def test_the_gap_between_another_column_and_the_goal_holds_the_goal_and_the_other_column_does_not():
+    goals, hands = [(0.1, 3), (0.2, 9), (0.5, 1), (0.4, 2)], (0.31, 0.29, 0.3, 0.3)
+    episodes = [started((hand, 2 * hand - goal[0], 7), goal) for goal, hand in zip(goals, hands, strict=True)]
+    assert held(episodes) == (1,)
+
+
+def test_two_columns_that_differ_by_a_constant_hold_no_goal():
+    goals, hands = [(0.1, 3), (0.2, 9), (0.5, 1), (0.4, 2)], (0.31, 0.29, 0.3, 0.3)
+    assert held([started((hand, hand - 0.5), goal) for goal, hand in zip(goals, hands, strict=True)]) == ()
+
+
+def test_the_distance_of_both_goals_holds_the_goal():
+    goals, achieved = [(3, 0.3), (0, 0.9), (6, 0.1), (9, 0.2)], [(0, 4.3), (5, 0.9), (6, 1.1), (3, 8.2)]
+    distances = (5, 5, 1, 10)
+    seen = [(distance, place[0]) for distance, place in zip(distances, achieved, strict=True)]
+    assert held([started(*each) for each in zip(seen, goals, achieved, strict=True)]) == (0,)
+
+
 def moved(observation, achieved):
     """Episodes of no step, with one observation and one achieved goal each."""
     return [started(seen, (0.0,) * len(goal), goal) for seen, goal in zip(observation, achieved, strict=True)]

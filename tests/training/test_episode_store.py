@@ -26,6 +26,23 @@ def test_the_policy_of_a_run_has_waypoints_over_its_episodes():
         assert (weights.next_waypoint != GOAL).any()
 
 
+class Slot(PointReach):
+    """Goals are narrow along x and long along y."""
+
+    def compute_reward(self, achieved_goal, desired_goal, info=None):
+        return (np.abs(achieved_goal - desired_goal) < np.array([0.02, 0.6])).all(-1).astype(np.float32) - 1
+
+
+def test_waypoints_are_farther_than_a_success_may_be_along_any_dimension():
+    with her(Slot, n_waypoints=20) as model:
+        model.learn(500)
+        weights = model.weights
+        start, goal = np.nonzero((weights.next_waypoint != GOAL) & (weights.next_waypoint != np.arange(20)))
+        gap = weights.waypoints[weights.next_waypoint[start, goal]] - weights.waypoints[start]
+        assert len(gap)
+        assert np.linalg.norm(gap, axis=1).min() > 0.6
+
+
 @pytest.mark.parametrize(
     ("rewards", "scale", "counts"),
     [

@@ -202,17 +202,21 @@ def _stops_costs(probe: Probe, endings: Array) -> bool:
 def check_goal_columns(probe: Probe) -> Answer:
     """The observation should not depend on the desired goal, because relabelling changes the goal only."""
     columns = probe.goal_columns
+    why_not_seen = "the achieved goal changes with it" if probe.equals_first(probe.replay) else "resets are not exact"
+    why = why_not_seen if probe.goal_setter else _why_not_set(probe)
     if columns is None:
-        why_not_seen = "the achieved goal changes with it" if probe.equals_first(probe.replay) else "resets are not exact"
-        why = why_not_seen if probe.goal_setter else _why_not_set(probe)
         hidden = "whether one changes with it in another way does not show"
         return "not seen", f"no column holds the desired goal; {hidden}, since {why}"
     if not columns:
         return "ok", "no column of the observation changes with the desired goal"
-    fix = "`train` and HER hide them from the networks" if probe.hideable_columns else "Leave them out"
+    changing, them = (
+        (f"columns {listed(columns)} change", "them") if len(columns) > 1 else (f"column {columns[0]} changes", "it")
+    )
+    fix = f"`train` and HER hide {them} from the networks" if probe.hideable_columns else f"Leave {them} out"
+    others = "" if probe.with_goals else f". Whether others do in another way does not show, since {why}"
     return (
         "warning",
-        f"columns {listed(columns)} change with the desired goal, but relabelling does not change them. {fix}",
+        f"{changing} with the desired goal, but relabelling does not change {them}. {fix}{others}",
     )
 
 

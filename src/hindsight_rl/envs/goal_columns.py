@@ -52,9 +52,10 @@ def dimensions_not_shown(episodes: Sequence[RandomEpisode]) -> tuple[int, ...]:
 
 
 def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tuple[int, ...]:
-    """Return the columns that hold a dimension of the desired goal, or its difference to the achieved goal, in every step.
+    """Return the columns that hold a dimension of the desired goal, or its difference to something, in every step.
 
-    They equal it, or they are its copy with another scale and offset. Only dimensions that differ between episodes count. A
+    They equal it, or they are its copy with another scale and offset. The difference may be that to the achieved goal or
+    to another column, such as a hand, or the distance of both goals. Only dimensions that differ between episodes count. A
     column that always equals the achieved goal too is not one of the goal: an object may rest at its goal. Dimensions with
     few different values, such as those of a goal of zeros and ones, are often equalled by chance: they count if columns
     hold all that differ.
@@ -71,6 +72,7 @@ def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tup
     )
     dtype = min((seen.dtype, desired.dtype), key=lambda each: each.itemsize)  # what one holds in float32 equals it there
     goals = np.stack([episode["desired_goal"][0] for episode in episodes])
+    starts = np.cumsum([0, *(len(episode["desired_goal"]) for episode in episodes[:-1])])
     has_many_values, holding = list[bool](), list[Array]()  # of each dimension that differs
     for k, n_values in enumerate(len(np.unique(column)) for column in goals.T):
         goal, gap = desired[:, k], (desired - achieved)[:, k]
@@ -78,11 +80,35 @@ def columns_with_goals(episodes: Sequence[Mapping[str, Sequence[Array]]]) -> tup
             continue
         equal = (seen.astype(dtype) == goal.astype(dtype)[:, None]).all(0) | _are_copies(seen, gap)
         has_many_values.append(n_values >= FEWEST_GOALS)
-        holding.append(equal | _are_copies(seen, goal) if has_many_values[-1] else equal)
+        if has_many_values[-1]:
+            equal = equal | _are_copies(seen, goal) | _are_gaps(seen, goal, starts)
+        holding.append(equal)
     if not holding:
         return ()
+    if any(has_many_values):
+        holding.append(_are_copies(seen, np.linalg.norm(desired - achieved, axis=1)))
+        has_many_values.append(True)
     counts = np.array(has_many_values) | all(columns.any() for columns in holding)
     return tuple(np.flatnonzero(np.stack(holding)[counts].any(0)).tolist())
+
+
+def _are_gaps(columns: Array, goal: Array, starts: Array) -> Array:
+    """Return which columns, (T, n), are a sum of another column and `goal`, (T,), each with a factor.
+
+    So is the other column, then: of both, the gap is the one that follows the goal at the starts of episodes, (episodes,).
+    """
+    columns, goal = (part.astype(np.float64) - part.mean(0, np.float64) for part in (columns, goal))
+    of_goal = goal @ columns / (goal @ goal)
+    left, size = columns - np.outer(goal, of_goal), np.ptp(columns, axis=0)
+    varies = (np.ptp(left, axis=0) > COPY_RTOL * size) & (np.abs(of_goal) * np.ptp(goal) > COPY_RTOL * size)
+    first, goals = (part[starts] - part[starts].mean(0) for part in (columns, goal))
+    follows = np.abs(goals @ first) / np.maximum(np.linalg.norm(first, axis=0), np.finfo(float).tiny)
+    found = np.zeros(len(size), bool)
+    for i in np.flatnonzero(varies):
+        others = np.flatnonzero(varies & (follows < follows[i]))
+        needs_goal = ~_are_copies(columns[:, others], columns[:, i])
+        found[i] = (needs_goal & _are_copies(left[:, others], left[:, i])).any()
+    return found
 
 
 def _are_copies(columns: Array, values: Array) -> Array:

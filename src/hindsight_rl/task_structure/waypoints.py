@@ -22,8 +22,8 @@ GOAL = -1  # in the table: no path is known, act for the goal itself
 PLAN_GROWTH = 1.1  # factor on the environment steps of a run from one plan to the next
 MOST_CANDIDATES = 10_000  # achieved goals from which the waypoints are chosen
 GAPS_AHEAD = 2.0  # distances between neighbours: the policy acts for the first waypoint on the path that is so far away
-SUCCESSES_AHEAD = 1.4  # times the distance of a success: nearer waypoints count as reached, and the policy would stop
-FINE = 0.6  # of the distance of a success: waypoints are not nearer to each other
+SUCCESSES_AHEAD = 1.4  # times the largest distance of a success: nearer waypoints may be reached, and the policy would stop
+FINE = 0.6  # of the smallest distance of a success: waypoints are not nearer to each other
 BACK = 3.0  # factor on the length of a displacement that was made in the other direction only: it may be impossible
 BLOCK = 4_096  # achieved goals whose nearest waypoints are sought at once
 
@@ -46,22 +46,26 @@ class Waypoints:
         return cls(np.zeros((n_waypoints, goal_size), np.float32), np.full((n_waypoints, n_waypoints), GOAL, np.int16))
 
     @classmethod
-    def plan(cls, paths: Sequence[Array], n_waypoints: int, success_distance: float = 0.0) -> Waypoints:
+    def plan(
+        cls, paths: Sequence[Array], n_waypoints: int, success_distances: tuple[float, float] = (0.0, 0.0)
+    ) -> Waypoints:
         """Return waypoints over the positions that episodes have visited.
 
         Paths are the shortest over displacements that were made. Where no path is known, they lead as near to the goal as
         they can. On short paths the goal is sought directly.
 
-        paths: achieved goals of each episode, (T+1, g). success_distance: at which a goal counts as reached; 0: not known.
+        paths: achieved goals of each episode, (T+1, g). success_distances: the smallest and the largest, along dimensions
+        of the goal, at which it counts as reached; 0: not known.
         """
-        positions = _spread_out(np.concatenate(paths), n_waypoints, FINE * success_distance)
+        smallest, largest = success_distances
+        positions = _spread_out(np.concatenate(paths), n_waypoints, FINE * smallest)
         visited = [_nearest(path, positions) for path in paths]
         n_visits = np.bincount(np.concatenate([np.unique(each) for each in visited]), minlength=len(positions))
         rank = np.argsort(order := np.argsort(n_visits, kind="stable"))
         positions, visited = positions[order], [rank[each] for each in visited]
         straight = np.sqrt(np.square(positions[:, None] - positions).sum(-1))
         following = shortest_paths(_edges(visited, straight))
-        is_ahead = straight >= max(GAPS_AHEAD * _median_gap(straight), SUCCESSES_AHEAD * success_distance)
+        is_ahead = straight >= max(GAPS_AHEAD * _median_gap(straight), SUCCESSES_AHEAD * largest)
         table = np.full((n_waypoints, n_waypoints), GOAL, np.int16)
         table[: len(positions), : len(positions)] = _next_waypoints(following, is_ahead, straight)
         padding = np.repeat(positions[:1], n_waypoints - len(positions), axis=0)  # the first of equal ones is the nearest

@@ -83,5 +83,7 @@ def plan_waypoints(agent: Agent, buffer: HindsightBuffer) -> None:
     """Give the agent waypoints over the stored episodes, if it has the option."""
     n_waypoints, timeline = agent.policy_spec.options.n_waypoints, buffer.timeline
     if n_waypoints and timeline.num_episodes:
-        distance = find_success_distance(buffer.compute_reward, timeline.episodes(SAMPLED)) or 0.0
-        agent.waypoints = Waypoints.plan(timeline.paths(), n_waypoints, distance)
+        paths, episodes = timeline.paths(), timeline.episodes(SAMPLED)
+        along = [find_success_distance(buffer.compute_reward, episodes, [[k]]) for k in range(paths[0].shape[1])]
+        known = [each for each in along if each] or [0.0]
+        agent.waypoints = Waypoints.plan(paths, n_waypoints, (min(known), max(known)))
