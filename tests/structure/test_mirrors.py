@@ -65,6 +65,21 @@ def find(*arguments, **task):
     return {verdict.text for verdict in find_mirrors(*arguments, **task) if verdict.holds}
 
 
+@pytest.mark.parametrize(("lowest", "holds"), [(0.3, False), (5.0, True)])
+def test_what_stays_in_each_episode_may_be_the_position_of_a_gate(lowest, holds):
+    """A gate that was not met may change its side with the body or not: no mirror holds then. Other values change nothing."""
+    rng, episodes = np.random.default_rng(0), []
+    for _ in range(40):
+        episode = play(rng)
+        gate = np.full((len(episode) + 1, 1), rng.uniform(lowest, lowest + 1.4))
+        seen = np.column_stack([episode.observation + [0, 1, 0, 0], gate])
+        goals = (each + [0, 1] for each in (episode.achieved_goal, episode.desired_goal))
+        episodes.append(Episode(seen, *goals, episode.action, episode.reward))
+    steps = Steps.from_episodes(episodes)
+    found = Mirrors(steps, find_goal_copies(steps).complete, (), find_units(steps)).find()
+    assert any(each.holds and "-g1" in each.text for each in found) is holds
+
+
 @pytest.mark.parametrize(("sides", "holds"), [((1,), {ALONG_Y}), ((-1, 1), {ALONG_X, ALONG_Y})])
 def test_pits_break_a_mirror_unless_it_leads_from_one_to_another(sides, holds):
     """A pit is at one side of the room, or one at each side: an episode ends there."""

@@ -68,6 +68,10 @@ class Mirrors:
         self._centre[self._copies] = centre_of(known, _centre_of_task(steps))
         for each in find_linear_copies(steps, self._copies, self._columns):
             self._centre[each.column] = each.factor * self._centre[each.position] + each.constant
+        centres = self._centre[self._copies]
+        for column in [c for c in self._columns if not steps.change[:, c].any()]:  # it may be the position of a gate, say
+            mean = steps.observation[:, column].mean()
+            self._centre[column] = min(centres, key=lambda centre: abs(centre - mean))
         self._values = np.column_stack([(steps.observation - self._centre)[:, self._columns], steps.action])
         is_two_sided = np.isin(self._columns, self._copies) | ~lie_on_one_side(self._values[:, : len(self._columns)])
         self._can_change = np.append(is_two_sided, np.ones(steps.action.shape[1], bool))
