@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hindsight_rl.structure.steps import at_equal_intervals, clear_mean, regress, without_jumps
+from hindsight_rl.structure.steps import at_equal_intervals, clear_mean, explained_variance, regress, without_jumps
 
 
 def changes(values):
@@ -48,3 +48,8 @@ def test_inputs_that_are_a_combination_of_others_up_to_rounding_get_no_large_wei
     weights, _ = regress(inputs, change[:, None], np.zeros((200, 1)))
     assert weights[0, 0] == pytest.approx(0.1, abs=1e-3)
     assert np.abs(weights[1:]).max() < 0.01
+
+
+def test_what_does_not_vary_is_not_explained():
+    inputs, episode = 1e3 * np.random.default_rng(0).normal(size=(12, 28)), np.arange(12)
+    assert explained_variance(inputs, np.ones((12, 1)), episode).tolist() == [0.0]

@@ -262,7 +262,7 @@ def explained_variance(inputs: Array, targets: Array, episode: Array, own: Array
         residual[out] = targets[out] - inputs[out] @ weights[:-1] - weights[-1] - slope * own[out]
         deviation[out] = targets[out] - targets[~out].mean(0)
     unexplained, variation = np.square(residual).sum(0), np.square(deviation).sum(0)
-    return np.asarray(np.where(variation > 0, 1 - unexplained / np.maximum(variation, TINY), 0.0))
+    return np.asarray(np.where(variation > 0, 1 - unexplained / np.where(variation > 0, variation, 1.0), 0.0))
 
 
 def correlations(values: Array, signals: Array) -> Array:
