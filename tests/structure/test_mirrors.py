@@ -67,13 +67,13 @@ def find(*arguments, **task):
 
 @pytest.mark.parametrize(("lowest", "holds"), [(0.3, False), (5.0, True)])
 def test_what_stays_in_each_episode_may_be_the_position_of_a_gate(lowest, holds):
-    """A gate that was not met may change its side with the body or not: no mirror holds then. Other values change nothing."""
+    """A gate that was not met may change its side with the body or not: no mirror holds then."""
     rng, episodes = np.random.default_rng(0), []
     for _ in range(40):
         episode = play(rng)
         gate = np.full((len(episode) + 1, 1), rng.uniform(lowest, lowest + 1.4))
-        seen = np.column_stack([episode.observation + [0, 1, 0, 0], gate])
-        goals = (each + [0, 1] for each in (episode.achieved_goal, episode.desired_goal))
+        seen = np.column_stack([episode.observation + np.array([0, 1, 0, 0]), gate])
+        goals = (each + np.array([0, 1]) for each in (episode.achieved_goal, episode.desired_goal))
         episodes.append(Episode(seen, *goals, episode.action, episode.reward))
     steps = Steps.from_episodes(episodes)
     found = Mirrors(steps, find_goal_copies(steps).complete, (), find_units(steps)).find()
