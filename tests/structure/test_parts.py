@@ -87,6 +87,11 @@ def test_an_object_that_settles_at_the_start_waits_until_it_is_touched():
     assert kinds(breaks, breaks) == [((0,), "body")]
 
 
+def test_what_speeds_up_alike_in_all_episodes_does_not_settle():
+    car = np.arange(LENGTH)[:, None] ** 2
+    assert kinds(car, car, car) == [((0,), "body")]
+
+
 def test_what_moves_in_the_first_step_only_waits():
     """The first observation after a reset is that of another place, as some simulators have it."""
     jumps = [np.outer(np.minimum(np.arange(LENGTH), 1), speeds) for speeds in ((1, 2), (-1, 1), (3, -1))]

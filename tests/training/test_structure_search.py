@@ -842,6 +842,19 @@ def test_an_agent_that_mostly_fails_tries_planned_paths_and_keeps_them_if_they_h
         )
 
 
+def test_no_paths_are_tried_with_subgoals():
+    """An agent may have found subgoals in a few episodes, and keeps them when more show a body."""
+    with HER("PointReach-v0", recipe="default", **FAST | {"structure": "inferred", "updates_per_step": 1e-6}) as model:
+        model.learn(200)
+        trainer, search = model.trainer, model.trainer.search
+        subgoal = Choice("subgoals", ("near achieved=0,1 goal=2,3 tolerance=0.1 switch_distance=0.5",), "found")
+        search._adopt(trainer, search.state.found.with_option("subgoals", [subgoal]))
+        assert trainer.settings.agent_options.subgoals
+        trainer.counts.env_steps, trainer.success = 5_000, successes(40, 10)
+        search._refine(trainer, trainer.buffer.timeline.episodes())
+        assert not trainer.settings.agent_options.n_waypoints
+
+
 def test_a_trial_of_paths_ends_when_the_buffer_no_longer_holds_the_first_steps(monkeypatch):
     with HER("PointReach-v0", recipe="default", **FAST | {"structure": "inferred"}) as model:
         model.learn(200)

@@ -40,7 +40,7 @@ class PathSearch:
     def look(self, run: RunState, state: SearchState, found: Structure) -> None:
         """Begin or end the trial if that is due. found: what the episodes so far show."""
         trial, has_waypoints = state.open_trial, run.settings.agent_options.n_waypoints > 0
-        may_plan = found.has_paths and not has_waypoints
+        may_plan = found.has_paths and not has_waypoints and not run.settings.agent_options.subgoals
         # episodes that end early do not show how whole ones end, so paths that are usual are not tried there
         ends_early = run.settings.rollout.training_episode_steps is not None
         are_usual = trial.are_usual if trial is not None else has_waypoints and bool(state.found.value("n_waypoints"))
