@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 from pusher import SPEC, Pusher, play, repeated_random_actions
 
-from hindsight_rl.records import Episode
 from hindsight_rl.structure import explain_findings, infer_structure
 from hindsight_rl.structure.columns import find_goal_copies
 from hindsight_rl.structure.controlled import find_controlled_columns
@@ -76,23 +75,6 @@ def test_what_actions_move_does_not_move_by_itself():
     body = replace(steps, achieved_goal=steps.observation[:, :2], next_achieved_goal=steps.next_observation[:, :2])
     assert [part.kind for part in find_parts(body).parts] == ["body"]
     assert motion_of(body) is None
-
-
-def ball_on_a_plate(rng, length=60):
-    """Actions tilt a plate, and a ball rolls on it. Columns: position and speed of the ball, and the tilt."""
-    actions = rng.uniform(-1, 1, (length, 1))
-    tilt = np.cumsum(np.append(0, 0.05 * actions))
-    speed = np.cumsum(0.01 * tilt)
-    position = np.cumsum(np.append(rng.uniform(-0.5, 0.5), speed[:-1]))[:, None]
-    goal = np.full((length + 1, 1), rng.uniform(-1, 1))
-    return Episode(np.column_stack([position, speed, tilt]), position, goal, actions, np.zeros(length))
-
-
-def test_what_actions_move_little_by_little_does_not_move_by_itself():
-    rng = np.random.default_rng(0)
-    steps = Steps.from_episodes([ball_on_a_plate(rng) for _ in range(12)])
-    assert 0 not in find_controlled_columns(steps).columns
-    assert motion_of(steps) is None
 
 
 def test_an_object_at_rest_has_no_motion_of_its_own():

@@ -1,6 +1,7 @@
 """Paths through visited positions."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,11 +33,12 @@ def test_near_goals_and_goals_in_sight_are_sought_directly():
     np.testing.assert_array_equal(waypoints.toward(place, goal), goal)
 
 
-def test_what_counts_as_reached_is_no_waypoint():
-    waypoints = Waypoints.plan([u_shape()], n_waypoints=40, success_distances=(0.1, 1.0))
+@pytest.mark.parametrize(("distances", "low", "high"), [((1.0, 1.0), 2.0, 2.5), ((0.1, 1.0), 1.4, 2.0)])
+def test_what_counts_as_reached_is_no_waypoint(distances, low, high):
+    waypoints = Waypoints.plan([u_shape()], n_waypoints=40, success_distances=distances)
     toward = waypoints.toward(np.array([0.0, 0.0]), np.array([2.0, 0.0]))
     assert toward[0] == 0
-    assert 1.4 <= toward[1] < 2.0
+    assert low <= toward[1] < high
 
 
 def test_a_way_back_is_tried_where_none_is_known():

@@ -11,7 +11,7 @@ from ..records import Array
 from .columns import GoalCopies
 from .controlled import ControlledColumns
 from .parts import Parts
-from .steps import LITTLE, MOST_DEVIATIONS, TINY, UPPER_QUARTILE, Steps, explained_variance
+from .steps import MOST_DEVIATIONS, TINY, UPPER_QUARTILE, Steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +43,6 @@ class OwnMotion:
 def find_own_motion(steps: Steps, parts: Parts, copies: GoalCopies, controlled: ControlledColumns) -> OwnMotion | None:
     """Return how those parts move that look like bodies, although actions move no column of them; None without such parts.
 
-    Actions must not move them little by little either, see `_follow_actions`.
-
     It is fitted to most of the steps: those in which something touches them are few, and are left out.
 
     steps: with random actions, and the observation as the task has it.
@@ -52,9 +50,6 @@ def find_own_motion(steps: Steps, parts: Parts, copies: GoalCopies, controlled: 
     bodies = [part.dimensions for part in parts.parts if part.kind == "body"]
     at = [k for each in bodies for k in each if not {copies.columns[d] for d in each} & {None, *controlled.columns}]
     if not at or steps.starts_episode.all():
-        return None
-    at = [k for k, follows in zip(at, _follow_actions(steps, at), strict=True) if not follows]
-    if not at:
         return None
     others = [c for c in range(steps.n_columns) if c not in controlled.columns and c not in copies.columns]
     displacement, inputs = _displacement_and_inputs(steps, at, others)
@@ -65,21 +60,6 @@ def find_own_motion(steps: Steps, parts: Parts, copies: GoalCopies, controlled: 
         deviation = np.maximum(np.median(size[is_later], axis=0) / UPPER_QUARTILE, TINY)
         is_used = is_later & (size <= MOST_DEVIATIONS * deviation).all(1)
     return OwnMotion(tuple(at), tuple(others), weights, deviation)
-
-
-def _follow_actions(steps: Steps, dimensions: list[int]) -> Array:
-    """Return which displacements follow the sum of all actions of their episode so far, (d,) bool.
-
-    So does the speed of a car, or of a ball on a plate that actions tilt, though a single action hardly changes it. What
-    all episodes have in common at the same time is left out: it may have another cause.
-    """
-    total = np.cumsum(steps.action, axis=0)
-    sums = total - (total - steps.action)[np.arange(len(steps)) - steps.time]
-    both = np.column_stack([sums, (steps.next_achieved_goal - steps.achieved_goal)[:, dimensions]])
-    n_actions, count = sums.shape[1], np.bincount(steps.time)
-    usual = np.column_stack([np.bincount(steps.time, column) / np.maximum(count, 1) for column in both.T])
-    left = both - usual[steps.time]
-    return explained_variance(left[:, :n_actions], left[:, n_actions:], steps.episode) >= LITTLE
 
 
 def _displacement_and_inputs(steps: Steps, dimensions: list[int], columns: Sequence[int]) -> tuple[Array, Array]:
