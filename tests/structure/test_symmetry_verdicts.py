@@ -92,9 +92,14 @@ def test_more_steps_are_played_only_for_a_symmetry_that_is_likely():
 def test_why_rewards_or_failures_refute_a_symmetry():
     usual = verdict_of(0.0)
     changes, fails = replace(usual, changed_rewards=0.4), replace(usual, failures=Difference(0.5, 0.05))
-    assert not any(each.holds for each in (changes, fails))
+    may_fail = replace(usual, failures=Difference(0.3, 0.15))
+    assert not any(each.holds for each in (changes, fails, may_fail))
+    assert [each.is_refuted for each in (fails, may_fail)] == [True, False]
+    assert replace(may_fail, failures=Difference(0.2, 0.1)).holds
+    assert replace(may_fail, is_known=True).holds
+    assert may_fail.verdict == "is uncertain, so it is not used"
     assert changes.reason() == "it changes 40% of the rewards that are not the usual one"
-    assert "than that nearest to the failure, by +50 % (interval +42 to +58 %, at most +10 % is accepted)" in fails.reason()
+    assert "than beside the failures, by +50 % (interval +42 to +58 %, at most +50 % is accepted)" in fails.reason()
     unknown = replace(usual, changed_rewards=None)
     assert unknown.holds
     exchange = replace(unknown, candidate=replace(usual.candidate, objects=(0, 1)))

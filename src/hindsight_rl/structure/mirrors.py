@@ -31,7 +31,6 @@ from .steps import (
 )
 from .success import RewardPairs
 from .symmetry_verdicts import (
-    SYMMETRY_MARGIN,
     Candidate,
     SymmetryTest,
     SymmetryVerdict,
@@ -168,7 +167,7 @@ class Mirrors:
         return is_position if is_position.any() else ~is_position
 
     def _with_distance(self, verdict: SymmetryVerdict, positions: Array, usual: float) -> SymmetryVerdict:
-        if verdict.loss.mean >= SYMMETRY_MARGIN and not verdict.is_known:
+        if verdict.is_refuted:
             return verdict
         return replace(verdict, distance=_ratio(self._distance(verdict.candidate.symmetry, positions), usual))
 

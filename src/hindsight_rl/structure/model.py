@@ -105,16 +105,9 @@ class DisplacementModel:
     def _distances(self, inputs: Array, episode: Array, compared: Array) -> Array:
         """Return squared distances from inputs (N, k), of episodes (N,), to compared steps (M,) of others, (N, M)."""
         here, there = self._scaled(inputs), self._scaled(self.inputs[compared])
-        square = np.square(here).sum(1)[:, None] + np.square(there).sum(1) - 2 * here @ there.T
+        square = squared_distances(here, there)
         square[episode[:, None] == self._episode[compared]] = np.inf
-        return np.asarray(square)
-
-    def nearest(self, inputs: Array, rows: Array, n: int) -> Array:
-        """Return which of the first n steps, of another episode, is nearest to each of the inputs, (N,).
-
-        rows: (N,), the steps that inputs are made of.
-        """
-        return np.asarray(self._distances(inputs, self._episode[rows], np.arange(n)).argmin(1))
+        return square
 
     def compare(self, inputs: Array, targets: Array, counts: Array | None = None) -> Difference:
         """Return how the loss differs with these inputs (N, k) and targets (N, m) of the same steps.
@@ -238,6 +231,11 @@ class DisplacementModel:
 def mean_and_error(relative: Array, loss: float = float("nan")) -> Difference:
     """Return mean and standard error over episodes. relative: (episodes,). loss: see `Difference`."""
     return Difference(float(relative.mean()), float(relative.std(ddof=1) / np.sqrt(len(relative))), loss)
+
+
+def squared_distances(here: Array, there: Array) -> Array:
+    """Return the squared distances between the rows of here (N, k) and those of there (M, k), (N, M)."""
+    return np.asarray(np.square(here).sum(1)[:, None] + np.square(there).sum(1) - 2 * here @ there.T)
 
 
 def _views(vector: Array, like: list[Array]) -> list[Array]:

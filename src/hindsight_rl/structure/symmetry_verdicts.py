@@ -16,8 +16,9 @@ from ..errors import OptionError
 from ..records import Array
 from ..task_structure.symmetries import Symmetry, generate_group
 from .columns import Units
-from .model import COMPARED_STEPS, Difference, DisplacementModel, inputs_of, mean_and_error
-from .steps import EXCEPTIONS, FEWEST, LITTLE, MOSTLY, Steps, at_equal_intervals
+from .failures import Failures
+from .model import Difference, DisplacementModel, inputs_of
+from .steps import EXCEPTIONS, LITTLE, MOSTLY, Steps
 from .success import RewardPairs
 
 MOST_DRIFT = LITTLE  # of the usual change of velocity; true mirrors of recorded runs have at most 0.10 +- 0.07
@@ -52,7 +53,7 @@ class SymmetryVerdict:
     """Whether a symmetry holds. text: as `Symmetry.parse` reads it.
 
     loss: how much worse transformed steps are predicted, by a model of the steps themselves.
-    failures: how much less often what is near to a transformed failure fails, too; None: there are too few.
+    failures: how much less often episodes fail beside transformed failures than beside the failures; None: not known.
     opposite: the same for motion in the opposite directions, which cannot hold. A model that knows too little of what
         happens does not refute it, and so accepts nothing.
     n_tested: how many symmetries share one error rate.
@@ -90,7 +91,8 @@ class SymmetryVerdict:
     @property
     def is_certain(self) -> bool:
         """Whether the test alone accepts it."""
-        is_accepted = self.is_close and self.opposite.is_above(SYMMETRY_MARGIN, 1) and not self.candidate.undecided
+        is_seen = self.opposite.is_above(SYMMETRY_MARGIN, 1) and not self.candidate.undecided
+        is_accepted = self.is_close and is_seen and self.keeps_failures
         return (is_accepted or self.is_known) and not self.is_refuted
 
     @property
@@ -128,6 +130,11 @@ class SymmetryVerdict:
         return self.failures is not None and self.failures.is_above(EXCEPTIONS, self.n_tested)
 
     @property
+    def keeps_failures(self) -> bool:
+        """Whether episodes fail where it leads their failures, for certain, as far as failures are known."""
+        return self.failures is None or self.failures.is_below(MOSTLY, self.n_tested)
+
+    @property
     def may_follow(self) -> bool:
         """Whether it may hold because others do. Where there may be walls, its own figures alone say so."""
         return self.is_certain or not (self.is_refuted or self.distance)
@@ -159,11 +166,9 @@ class SymmetryVerdict:
             if self.changed_rewards is None:
                 return "the reward does not say whether both objects count alike"
             return f"it changes {self.changed_rewards:.0%} of the rewards that are not the usual one"
-        if self.failures is not None and self.loses_failures:
-            fewer = self.failures.in_percent(EXCEPTIONS, self.n_tested)
-            return (
-                f"the step nearest to a transformed failure fails less often than that nearest to the failure, by {fewer}"
-            )
+        if self.failures is not None and (self.loses_failures or not self.keeps_failures):
+            fewer = self.failures.in_percent(MOSTLY, self.n_tested)
+            return f"episodes fail less often beside transformed failures than beside the failures, by {fewer}"
         if self.column is None:
             reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
         else:
@@ -202,7 +207,7 @@ class SymmetryTest:
         angles: Sequence[int] = (),
     ) -> None:
         self._visible, self._tool, self._positions = list(visible), list(tool), list(positions)
-        picked = np.union1d(picked, steps.failures)
+        picked = self._picked = np.union1d(picked, steps.failures)
         self.others = [column for column in visible if column not in {*tool, *positions}]
         identity = Symmetry.identity(steps.n_columns, steps.goal_size, steps.action.shape[1])
         group = generate_group(list(holding), identity)
@@ -212,11 +217,11 @@ class SymmetryTest:
         self._action = np.concatenate([each.action.apply(steps.action[picked]) for each in group])
         displacement = steps.displacement[picked]
         self._displacement = np.concatenate([each.goal.apply_to_displacements(displacement) for each in group])
-        self._fails = np.isin(picked, steps.failures)
         targets = np.column_stack([self._displacement, self._changes[:, [*self._tool, *self.others]]])
         episode = np.tile(steps.episode[picked], len(group))
         self._angles = [targets.shape[1] - len(self.others) + self.others.index(column) for column in angles]
         self.model = DisplacementModel(self._inputs(self._seen, self._action), targets, episode, STRONG_DECAY)
+        self._failures = Failures(self._states(identity), np.isin(picked, steps.failures), steps.episode[picked])
 
     def verdict(self, candidate: Candidate, text: str = "", is_known: bool = False) -> SymmetryVerdict:
         """Test one symmetry: how much worse are transformed steps predicted than the steps themselves?
@@ -238,23 +243,10 @@ class SymmetryTest:
             loss = max(loss, turned, key=lambda each: each.mean + each.error)
             opposite = min(opposite, back, key=lambda each: each.mean - each.error)
         visited = float(is_visited.mean())
-        failures = self._lost_failures(inputs, is_visited)
+        failures = self._failures.lost(self._states(candidate.symmetry)) if self._failures.is_known else None
         return SymmetryVerdict(
             candidate, text, loss, opposite, column=column, failures=failures, visited=visited, is_known=is_known
         )
-
-    def _lost_failures(self, inputs: Array, is_visited: Array) -> Difference | None:
-        """Return how much less often the step nearest to one that fails fails, too, if the symmetry transforms that one.
-
-        None with fewer than FEWEST such steps beside those of other episodes. A model is no help here: too few steps fail.
-        """
-        n = len(self._fails)  # after these come the same steps as other symmetries transform them
-        rows = np.flatnonzero(self._fails & is_visited[:n])
-        if len(rows) < FEWEST:
-            return None
-        rows = rows[at_equal_intervals(len(rows), COMPARED_STEPS)]
-        before, after = (self._fails[self.model.nearest(each[rows], rows, n)] for each in (self.model.inputs, inputs))
-        return mean_and_error(before.astype(float) - after)
 
     def losses(self, symmetry: Symmetry) -> Array:
         """Return the squared error of transformed steps in each episode, (episodes,). All visible columns count."""
@@ -266,6 +258,12 @@ class SymmetryTest:
         goal = symmetry.goal.apply_to_displacements(self._displacement)
         changes = symmetry.observation.apply_to_displacements(self._changes)
         return inputs, np.column_stack([goal, changes[:, [*self._tool, *self.others]]])
+
+    def _states(self, symmetry: Symmetry) -> Array:
+        """Return what is seen after the steps as they were, transformed, (M, inputs)."""
+        n = len(self._picked)  # after these come the same steps as other symmetries transform them
+        seen = symmetry.observation.apply(self._seen[:n] + self._changes[:n])
+        return self._inputs(seen, np.zeros((n, 0)))
 
     def verdicts(self, candidates: Sequence[Candidate], units: Units, known: Sequence[Symmetry]) -> list[SymmetryVerdict]:
         """Test candidates, but for those that would use a column twice, as where the tool and an object share one.
