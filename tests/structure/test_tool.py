@@ -8,7 +8,7 @@ from hindsight_rl.records import ArraySpec, Episode
 from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.tool import _certain, _in_one_order, _rank_tools, find_positions
+from hindsight_rl.structure.tool import _certain, _in_one_order, _rank_tools, are_alike, find_positions
 
 
 def steps_of(tool, puck, displacement, episode):
@@ -33,6 +33,14 @@ def test_a_tool_that_is_always_as_high_as_the_object_is_found_in_the_right_order
     ranked = _rank_tools(steps, onsets, [0, 1, 2], [7, 8, 9], [])
     assert ranked[0][1] == (0, 1, 2)
     assert _certain(ranked, len(ranked), steps, [7, 8, 9], may_tie=True) == (0, 1, 2)
+
+
+def test_a_wrist_is_like_its_hand_unless_it_has_another_number_of_columns():
+    hand = np.random.default_rng(0).normal(size=(30, 2))
+    steps = steps_of(np.column_stack([hand, 0.1 - hand, np.zeros(30)]), hand, np.zeros((30, 2)), np.arange(30) // 10)
+    assert are_alike(steps, [0, 1], [2, 3])
+    assert not are_alike(steps, [0, 1], [1, 0])
+    assert not are_alike(steps, [0, 1], [2, 3, 4])
 
 
 def test_the_likelihood_of_a_tool_follows_from_how_seldom_it_is_as_near():

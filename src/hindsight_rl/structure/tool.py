@@ -292,6 +292,8 @@ def _ordered_as(shown: Sequence[int], tool: Sequence[int]) -> tuple[int, ...]:
 
 
 def are_alike(steps: Steps, one: Sequence[int], other: Sequence[int]) -> bool:
-    """Return whether the columns of two choices hardly differ, but for signs and constants."""
+    """Return whether two choices have as many columns, which hardly differ, but for signs and constants."""
+    if len(one) != len(other):
+        return False
     seen, then = (with_unit_norm(steps.observation[:, list(columns)]) for columns in (one, other))
     return bool((np.abs((seen * then).sum(0)) > ALIKE).all())
