@@ -87,9 +87,10 @@ def test_an_object_that_settles_at_the_start_waits_until_it_is_touched():
     assert kinds(breaks, breaks) == [((0,), "body")]
 
 
-def test_what_speeds_up_alike_in_all_episodes_does_not_settle():
-    car = np.arange(LENGTH)[:, None] ** 2
-    assert kinds(car, car, car) == [((0,), "body")]
+def test_what_falls_alike_in_all_episodes_waits_until_it_is_caught():
+    falls = np.arange(LENGTH)[:, None]
+    caught = np.minimum(falls, LENGTH - 3)
+    assert kinds(falls, falls, caught) == [((0,), "object")]
 
 
 def test_what_moves_in_the_first_step_only_waits():
