@@ -1014,28 +1014,6 @@ def test_whole_numbers_are_no_categories_if_goals_beside_the_achieved_one_are_re
     assert ("categories" in found) == has_categories
 
 
-class Planted(Cells):
-    """A tree stands in one of ten cells in each episode."""
-
-    def __init__(self):
-        super().__init__()
-        seen = spaces.Box(-np.inf, np.inf, (3,), np.float32)
-        self.observation_space = spaces.Dict({**self.observation_space, "observation": seen})
-
-    def reset(self, *, seed=None, options=None):
-        self.tree = np.float32(np.random.default_rng(seed).integers(10))
-        return super().reset(seed=seed)
-
-    def observe(self):
-        found = super().observe()
-        return {**found, "observation": np.append(found["observation"], self.tree)}
-
-
-def test_more_starts_show_the_categories_of_what_stays_in_each_episode():
-    found = {choice.option: choice.value for choice in check_goal_env(Planted()).facts.choices()}
-    assert "o2=0..9" in found["categories"]
-
-
 class Written(Line):
     """Resets write the goal into one array, as a simulator has it, and the goal is a view of it."""
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..options.settings import Choice
-from ..records import OBSERVATION_KEYS, GoalSpec
+from ..records import OBSERVATION_KEYS
 from ..records.reward_scale import GuardedReward
 from ..records.statistics import LARGEST_GOAL
 from ..task_structure.categories import Categories
 from .goal_columns import dimensions_not_shown
 from .probe import Probe
-from .random_play import RandomEpisode, play
 from .reset_rule import resets_are_exact
 from .reward_rules import needs_extra_reward
-
-# of resets that show categories: a column that stays in each episode, as the place of a tree, may have one value in each
-CATEGORY_SEEDS = range(107, 137)
 
 
 @dataclass(frozen=True)
@@ -88,16 +84,10 @@ def _categories(probe: Probe) -> tuple[str, ...]:
 
     None either if goals beside the achieved one count as reached: they are places, in whole pixels for instance.
     """
-    declared, seen = Categories.of_spaces(probe.spec), _categories_of(probe.episodes, probe.spec)
-    if seen == declared or _are_near_goals_reached(probe):
-        return ()
-    more = [play(probe.env, seed, 0) for seed in CATEGORY_SEEDS]
-    return _categories_of([*probe.episodes, *probe.starts, *more], probe.spec).texts()
-
-
-def _categories_of(episodes: Sequence[RandomEpisode], spec: GoalSpec) -> Categories:
-    rows = {key: np.concatenate([each.observations[key] for each in episodes]) for key in OBSERVATION_KEYS}
-    return Categories.of_steps(spec, rows["observation"], np.concatenate([rows["achieved_goal"], rows["desired_goal"]]))
+    rows = {key: np.concatenate([each.observations[key] for each in probe.episodes]) for key in OBSERVATION_KEYS}
+    goals = np.concatenate([rows["achieved_goal"], rows["desired_goal"]])
+    declared, seen = Categories.of_spaces(probe.spec), Categories.of_steps(probe.spec, rows["observation"], goals)
+    return () if seen == declared or _are_near_goals_reached(probe) else seen.texts()
 
 
 def _are_near_goals_reached(probe: Probe) -> bool:
