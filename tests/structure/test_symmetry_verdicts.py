@@ -99,7 +99,9 @@ def test_why_rewards_or_failures_refute_a_symmetry():
     assert replace(may_fail, is_known=True).holds
     assert may_fail.verdict == "is uncertain, so it is not used"
     assert changes.reason() == "it changes 40% of the rewards that are not the usual one"
-    assert "than beside the failures, by +50 % (interval +42 to +58 %, at most +50 % is accepted)" in fails.reason()
+    assert "than beside the failures, by +50 % (interval +42 to +58 %, at most +10 % is accepted)" in fails.reason()
+    assert "than beside the failures, by +30 % (interval +5 to +55 %, at most +50 % is accepted)" in may_fail.reason()
+    assert replace(may_fail, is_known=True).reason() == usual.reason()
     unknown = replace(usual, changed_rewards=None)
     assert unknown.holds
     exchange = replace(unknown, candidate=replace(usual.candidate, objects=(0, 1)))

@@ -166,8 +166,8 @@ class SymmetryVerdict:
             if self.changed_rewards is None:
                 return "the reward does not say whether both objects count alike"
             return f"it changes {self.changed_rewards:.0%} of the rewards that are not the usual one"
-        if self.failures is not None and (self.loses_failures or not self.keeps_failures):
-            fewer = self.failures.in_percent(MOSTLY, self.n_tested)
+        if self.failures is not None and not self.holds and (self.loses_failures or not self.keeps_failures):
+            fewer = self.failures.in_percent(EXCEPTIONS if self.loses_failures else MOSTLY, self.n_tested)
             return f"episodes fail less often beside transformed failures than beside the failures, by {fewer}"
         if self.column is None:
             reason = self.loss.explain(*_USUAL, SYMMETRY_MARGIN, self.n_tested)
