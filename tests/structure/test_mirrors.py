@@ -1,5 +1,6 @@
 """Mirrors of tasks without an object."""
 
+import re
 from dataclasses import replace
 from itertools import combinations
 
@@ -22,17 +23,19 @@ REFUTED = Difference(4.0, 0.1)  # of opposite motion
 ALONG_X, ALONG_Y = "o0=-o0 o2=-o2 g0=-g0 a0=-a0", "o1=-o1 o3=-o3 g1=-g1 a1=-a1"
 
 
-def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0, has_tram=False):
+def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0, has_tram=False, magnet=None):
     """Slide with random pushes in a room from `low` to 1, with elastic walls. wind: its force along y.
 
     Starts and goals lie around 0, as far as `low`. Columns: position (in other units if `scale` is not 1), velocity.
     has_tram: two more columns are position and velocity of a tram, which shuttles whatever the agent does.
+    magnet: the place along x that attracts the body.
     """
     position, speed = rng.uniform(low, np.negative(low)), rng.uniform(-0.03, 0.03, 2)
     goal, actions = rng.uniform(low, np.negative(low)), np.repeat(rng.uniform(-1, 1, (length // 10, 2)), 10, axis=0)
     rows = [np.append(position, speed)]
     for action in actions:
-        speed = 0.95 * speed + 0.01 * action + [0.0, wind]
+        pull = 0.0 if magnet is None else 0.01 * (magnet - position[0])
+        speed = 0.95 * speed + 0.01 * action + [pull, wind]
         position = position + speed
         outside = (position < low) | (position > 1)
         speed, position = np.where(outside, -speed, speed), np.clip(position, low, 1)
@@ -65,19 +68,20 @@ def find(*arguments, **task):
     return {verdict.text for verdict in find_mirrors(*arguments, **task) if verdict.holds}
 
 
-@pytest.mark.parametrize(("lowest", "holds"), [(0.3, False), (5.0, True)])
-def test_what_stays_in_each_episode_may_be_the_position_of_a_gate(lowest, holds):
-    """A gate that was not met may change its side with the body or not: no mirror holds then."""
+@pytest.mark.parametrize(("attracts", "changed"), [(False, "o0 o2 g0 a0"), (True, "o0 o2 o4 g0 a0")])
+def test_what_stays_in_each_episode_changes_with_the_body_if_it_matters(attracts, changed):
+    """A magnet has another place in each episode, and all positions along x are positive."""
     rng, episodes = np.random.default_rng(0), []
-    for _ in range(40):
-        episode = play(rng)
-        gate = np.full((len(episode) + 1, 1), rng.uniform(lowest, lowest + 1.4))
-        seen = np.column_stack([episode.observation + np.array([0, 1, 0, 0]), gate])
-        goals = (each + np.array([0, 1]) for each in (episode.achieved_goal, episode.desired_goal))
+    for _ in range(60):
+        magnet = rng.uniform(-0.9, 0.9)
+        episode = play(rng, magnet=magnet if attracts else None)
+        seen = np.column_stack([episode.observation + np.array([1, 0, 0, 0]), np.full(len(episode) + 1, 1 + magnet)])
+        goals = (each + np.array([1, 0]) for each in (episode.achieved_goal, episode.desired_goal))
         episodes.append(Episode(seen, *goals, episode.action, episode.reward))
     steps = Steps.from_episodes(episodes)
     found = Mirrors(steps, find_goal_copies(steps).complete, (), find_units(steps)).find()
-    assert any(each.holds and "-g1" in each.text for each in found) is holds
+    texts = [each.text for each in found if each.holds and "-g0" in each.text]
+    assert [set(re.findall(r"([oga]\d)=", text)) for text in texts] == [set(changed.split())]
 
 
 @pytest.mark.parametrize(("sides", "holds"), [((1,), {ALONG_Y}), ((-1, 1), {ALONG_X, ALONG_Y})])

@@ -68,7 +68,8 @@ class Mirrors:
         for each in find_linear_copies(steps, self._copies, self._columns):
             self._centre[each.column] = each.factor * self._centre[each.position] + each.constant
         centres = self._centre[self._copies]
-        for column in [c for c in self._columns if not steps.change[:, c].any()]:  # it may be the position of a gate, say
+        self._staying = [c for c in self._columns if not steps.change[:, c].any()]  # one may be the position of a gate, say
+        for column in self._staying:
             mean = steps.observation[:, column].mean()
             self._centre[column] = min(centres, key=lambda centre: abs(centre - mean))
         self._values = np.column_stack([(steps.observation - self._centre)[:, self._columns], steps.action])
@@ -80,11 +81,13 @@ class Mirrors:
 
         Nothing if too little was visited, or for too many columns.
         """
-        groups = self._groups()
-        if self._steps.episode[-1] + 1 < FEWEST or not 0 < len(groups) <= MOST_GROUPS:
+        if self._steps.episode[-1] + 1 < FEWEST:
             return []
         picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS)
         test = SymmetryTest(self._steps, picked, self._columns, self._copies)
+        groups = self._groups(self._needless(test))
+        if not 0 < len(groups) <= MOST_GROUPS:
+            return []
         positions = self._positions(test)
         usual = self._distance(Symmetry.identity(*self._sizes), positions)
         if usual > BESIDE:  # a tenth of the positions has none of another episode beside it
@@ -103,14 +106,23 @@ class Mirrors:
     def _sizes(self) -> tuple[int, int, int]:
         return self._steps.n_columns, len(self._copies), self._steps.action.shape[1]
 
-    def _groups(self) -> list[frozenset[int]]:
+    def _needless(self, test: SymmetryTest) -> list[int]:
+        """Return columns that stay in each episode and do not matter so far, which mirrors leave as they are.
+
+        Either sign of such a column fits. If it is the position of a gate, it matters once many steps have met the gate.
+        """
+        staying = [self._columns.index(column) for column in self._staying]
+        return [i for i in staying if test.model.without([i]).is_below(COLUMN_MARGIN, 1)]
+
+    def _groups(self, fixed: Sequence[int]) -> list[frozenset[int]]:
         """Return what can change its sign together. Each change of signs that fits is a combination of them.
 
+        fixed: columns that keep theirs, besides those that lie on one side.
         If the change of a column follows a value, both change their signs or none. If it follows the product of two values,
         as the position of a cart follows its speed and the cosine of its heading, the sign of the column changes if that of
         one of both does.
         """
-        rules = [frozenset({i}) for i in np.flatnonzero(~self._can_change).tolist()]
+        rules = [frozenset({i}) for i in [*np.flatnonzero(~self._can_change).tolist(), *fixed]]
         rules += [frozenset({column}).symmetric_difference(signal) for column, signal in self._followed]
         return _even_sets(rules, self._values.shape[1])
 
