@@ -23,6 +23,7 @@ from .thirtyeighth import TASKS as THIRTYEIGHTH
 from .thirtyfifth import TASKS as THIRTYFIFTH
 from .thirtyfirst import TASKS as THIRTYFIRST
 from .thirtyfourth import TASKS as THIRTYFOURTH
+from .thirtyninth import TASKS as THIRTYNINTH
 from .thirtysecond import TASKS as THIRTYSECOND
 from .thirtyseventh import TASKS as THIRTYSEVENTH
 from .thirtysixth import TASKS as THIRTYSIXTH
@@ -80,4 +81,5 @@ TASKS: tuple[Task, ...] = (
     *THIRTYSIXTH,
     *THIRTYSEVENTH,
     *THIRTYEIGHTH,
+    *THIRTYNINTH,
 )

@@ -1,7 +1,8 @@
-"""A sideboard, a rack of test tubes, a carousel of jars, and candles."""
+"""A sideboard, a rack of test tubes, a carousel of jars, candles, and a vase on a rug."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -293,9 +294,73 @@ def light_candles() -> Any:
     return act
 
 
+class RugVase(SizedTask):
+    """A hand takes the edge of a rug, seen from the side, on which a vase stands, and brings both to wished places.
+
+    Pulled slowly, the rug takes the vase along; pulled fast, it slides away below it. How fast, depends on the polish of
+    the rug. Actions: the hand's velocity aside and up, and the grip.
+    """
+
+    numbers, near = (8, 2, 3), 0.08
+    pace, grab, long, most = 0.12, 0.08, 0.9, 1.2
+
+    def begin(self) -> None:
+        self.rug = float(self.np_random.uniform(-0.6, 0.2))
+        self.vase = self.rug + float(self.np_random.uniform(0.2, 0.7))
+        self.hand = np.array([self.rug + self.np_random.uniform(-0.2, 0.2), self.np_random.uniform(0.05, 0.2)])
+        self.is_held, self.speed, self.polish = False, 0.0, float(self.np_random.uniform(0, 1))
+        self.goal = np.array([self.rug, self.vase])
+        while not 0.2 < np.abs(self.goal - [self.rug, self.vase]).max() < 0.8:
+            rug = float(self.np_random.uniform(-0.8, 0.4))
+            self.goal = np.array([rug, rug + self.np_random.uniform(0.15, 0.75)])
+
+    def move(self, action: Array) -> None:
+        is_near = np.linalg.norm(self.hand - [self.rug, 0]) < self.grab
+        self.is_held, before = bool(is_near and action[2] > 0), self.hand[0]
+        self.hand = np.clip(self.hand + self.pace * action[:2], [-self.most, 0], [self.most, 0.3])
+        self.speed = float(self.hand[0] - before)
+        if not self.is_held:
+            return
+        self.hand[1] *= 0.1
+        stands = 0 < self.vase - self.rug < self.long
+        self.rug += self.speed
+        if stands and abs(self.speed) < 0.08 - 0.03 * self.polish:
+            self.vase += self.speed
+
+    def achieved(self) -> Array:
+        return np.array([self.rug, self.vase])
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
+        return np.abs(achieved_goal - desired_goal).max(-1) <= self.near
+
+    def observe(self) -> Array:
+        x, z = self.hand
+        edge, polish = self.rug - x, self.polish
+        return np.array([self.vase, z, self.is_held, edge, 10 * self.speed, self.vase - self.rug, polish, x])
+
+
+def draw_rug() -> Any:
+    """Take the rug, draw it slowly until the vase is at its place, then draw it away below the vase."""
+
+    def act(observation: Observation) -> Array:
+        _, z, is_held, edge, *_ = observation["observation"]
+        rug, vase = observation["desired_goal"] - observation["achieved_goal"]
+        pace = RugVase.pace
+        if abs(rug) < 0.06 and abs(vase) < 0.06:
+            return clipped(0, 0, -1)
+        if math.hypot(edge, z) > 0.06:
+            return clipped(edge / pace, -z / pace, -1)
+        if abs(vase) > 0.02 and not (is_held and abs(vase) < 0.03):
+            return clipped(np.clip(vase, -0.045, 0.045) / pace, 0, 1)
+        return clipped(math.copysign(max(0.09, abs(rug)), rug) / pace if abs(rug) > 0.045 else 0, 0, 1)
+
+    return act
+
+
 TASKS: tuple[Task, ...] = (
     Task("Sideboard-v0", "pull", "open", Sideboard, 90, open_drawer),
     Task("TubeRack-v0", "grasp", "open", TubeRack, 60, carry_tube),
     Task("SpiceCarousel-v0", "several-objects", "open", SpiceCarousel, 90, sort_spices),
     Task("CandleRow-v0", "rewards", "open", CandleRow, 80, light_candles),
+    Task("RugVase-v0", "pull", "open", RugVase, 50, draw_rug),
 )
