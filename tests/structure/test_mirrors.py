@@ -28,7 +28,7 @@ def play(rng, length=60, wind=0.0, low=(-1.0, -1.0), scale=1.0, n_useless=0, has
 
     Starts and goals lie around 0, as far as `low`. Columns: position (in other units if `scale` is not 1), velocity.
     has_tram: two more columns are position and velocity of a tram, which shuttles whatever the agent does.
-    magnet: the place along x that attracts the body.
+    magnet: the position along x that attracts the body.
     """
     position, speed = rng.uniform(low, np.negative(low)), rng.uniform(-0.03, 0.03, 2)
     goal, actions = rng.uniform(low, np.negative(low)), np.repeat(rng.uniform(-1, 1, (length // 10, 2)), 10, axis=0)
@@ -70,7 +70,7 @@ def find(*arguments, **task):
 
 @pytest.mark.parametrize(("attracts", "changed"), [(False, "o0 o2 g0 a0"), (True, "o0 o2 o4 g0 a0")])
 def test_what_stays_in_each_episode_changes_with_the_body_if_it_matters(attracts, changed):
-    """A magnet has another place in each episode, and all positions along x are positive."""
+    """A magnet has another position in each episode, and all positions along x are positive."""
     rng, episodes = np.random.default_rng(0), []
     for _ in range(60):
         magnet = rng.uniform(-0.9, 0.9)

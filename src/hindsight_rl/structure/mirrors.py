@@ -81,7 +81,8 @@ class Mirrors:
 
         Nothing if too little was visited, or for too many columns.
         """
-        if self._steps.episode[-1] + 1 < FEWEST:
+        most = MOST_GROUPS + len(self._staying)  # with each of these that is fixed there may be one less
+        if self._steps.episode[-1] + 1 < FEWEST or not 0 < len(self._groups()) <= most:
             return []
         picked = at_equal_intervals(len(self._values), MOST_MODEL_STEPS)
         test = SymmetryTest(self._steps, picked, self._columns, self._copies)
@@ -114,7 +115,7 @@ class Mirrors:
         staying = [self._columns.index(column) for column in self._staying]
         return [i for i in staying if test.model.without([i]).is_below(COLUMN_MARGIN, 1)]
 
-    def _groups(self, fixed: Sequence[int]) -> list[frozenset[int]]:
+    def _groups(self, fixed: Sequence[int] = ()) -> list[frozenset[int]]:
         """Return what can change its sign together. Each change of signs that fits is a combination of them.
 
         fixed: columns that keep theirs, besides those that lie on one side.
