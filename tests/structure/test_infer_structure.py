@@ -359,6 +359,17 @@ def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apar
     assert [feature.preset for feature in fragile.features()] == ["body"]
 
 
+def test_far_goals_need_no_waypoints_where_nothing_stops_the_body(inferred):
+    parts = Parts((Part((0, 1), "body", 0.0),), 1.0)
+    far = replace(inferred[0], parts=parts, sequence=None, inertia=Inertia(0.5, 50.0), stopped=(0, 5))
+    pits, walls = replace(far, inertia=Inertia(0.5, 50.0, broken=0.1)), replace(far, stopped=(1, 5))
+    for each in (pits, walls, replace(far, stopped=None)):
+        assert [feature.preset for feature in each.features()] == ["body", "waypoints"]
+        assert not any("no planned paths" in line for line in explain_missing(each))
+    assert [feature.preset for feature in far.features()] == ["body"]
+    assert any("no planned paths" in line and "in 5 episodes" in line for line in explain_missing(far))
+
+
 def test_every_finding_names_its_evidence(inferred):
     for choice in inferred[0].choices():
         assert any(character.isdigit() for character in choice.reason), choice

@@ -130,7 +130,7 @@ def explain_missing(found: Structure) -> list[str]:
         return ["no hidden columns and symmetries: they are looked for where a tool meets the positions of objects"]
     if not found.parts.has_object or not found.copies.is_complete:
         what = "no tool" if found.parts.has_object else "no object"
-        return [f"{what}, so no subgoals and hidden columns: {_why_no_object(found)}", *_mirrors(found)]
+        return [f"{what}, so no subgoals and hidden columns: {_why_no_object(found)}", *_mirrors(found), *_paths(found)]
     if found.contact is None:
         return [f"no tool that moves the object, so no subgoals, hidden columns and symmetries: {_why_no_contact(found)}"]
     return list(_with_contact(found))
@@ -141,7 +141,7 @@ def _mirrors(found: Structure) -> Iterator[str]:
         yield "no symmetries: they are looked for where columns show all dimensions of the goal, and these rarely rest"
     elif found.has_choices:
         yield "no mirrors: without an object they are looked for where actions are vectors, and not choices"
-    elif found.has_walls:
+    elif found.stopped is not None and found.has_walls:
         n_stopped, n_episodes = found.stopped
         yield (
             f"no mirrors: something stops the body between other positions in {n_stopped} of {n_episodes} episodes; walls "
@@ -153,6 +153,14 @@ def _mirrors(found: Structure) -> Iterator[str]:
             f"{MOST_GROUPS} groups of columns and actions that change their signs together, each of which matters"
         )
     yield from (symmetry.evidence() for symmetry in found.symmetries if not symmetry.holds)
+
+
+def _paths(found: Structure) -> Iterator[str]:
+    if found.stopped is not None and found.is_far_on_paths and found.is_open_room:
+        yield (
+            "no planned paths: goals are far away, but nothing stopped the body between other positions in "
+            f"{found.stopped[1]} episodes, so straight lines may lead to them"
+        )
 
 
 def _why_no_object(found: Structure) -> str:

@@ -43,7 +43,8 @@ class Structure:
     handles: where the tool must be to move what has no position in the goal.
     without_handle: dimensions of the goal that may need a handle, and have none.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
-    stopped: number of episodes in which something stops a body inside the range of positions, and of all.
+    stopped: number of episodes in which something stops a body inside the range of positions, and of all; None: unknown, as
+        actions do not explain displacements, or with an object.
     has_choices: whether actions are Discrete: without an object no symmetries are sought then.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
@@ -76,7 +77,7 @@ class Structure:
     without_handle: tuple[int, ...] = ()
     guesses: tuple[tuple[int, ...], ...] = ()
     has_choices: bool = False
-    stopped: tuple[int, int] = (0, 0)
+    stopped: tuple[int, int] | None = None
     needed: tuple[NeededColumns, ...] = ()
     n_failed: int = 0
 
@@ -94,7 +95,12 @@ class Structure:
     @property
     def has_walls(self) -> bool:
         """Whether there are walls between the positions of a body. They break mirrors, which single steps seldom show."""
-        return are_walls(*self.stopped)
+        return self.stopped is not None and are_walls(*self.stopped)
+
+    @property
+    def is_open_room(self) -> bool:
+        """Whether nothing stops or breaks the body, as far as was seen. Then straight lines lead to goals."""
+        return self.stopped is not None and self.stopped[0] == 0 and self.inertia.broken == 0
 
     @property
     def is_uncertain(self) -> bool:
@@ -138,7 +144,7 @@ class Structure:
         yield Feature("body", evidence)
         if self.inertia.has_speed:
             yield Feature("speeds", inertia)
-        if self.inertia.is_far and self.has_paths:
+        if self.is_far_on_paths and not self.is_open_room:
             yield Feature("waypoints", inertia, needs="n_waypoints")
             if limit is not None and self.inertia.starts_anywhere:
                 yield Feature("many_starts", inertia, needs="n_waypoints")
@@ -151,6 +157,11 @@ class Structure:
     def has_paths(self) -> bool:
         """Whether waypoints may lead to goals: a few hundred cover a space, but no more. Along a line there is one path."""
         return not self.parts.has_object and len(self._whole_goal) in POSITION_SIZES and self.inertia.follows_paths
+
+    @property
+    def is_far_on_paths(self) -> bool:
+        """Whether waypoints may lead to goals, and goals are many steps away."""
+        return self.has_paths and self.inertia.is_far
 
     def choices(self) -> list[Choice]:
         """Return the structure that follows as options, with their evidence."""

@@ -187,7 +187,7 @@ def _infer(played: _Played, spec: GoalSpec, decided: _Decided, stack: _Stack, vi
         time_limit=spec.max_episode_steps,
         longest_episode=max(map(len, episodes)),
         tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
-        stopped=(0, 0) if parts.has_object else count_stopped(steps, view.random_steps),
+        stopped=None if parts.has_object else count_stopped(steps, view.random_steps),
     )
     if not (parts.has_object or decided.has_choices or found.has_walls) and copies.is_complete:
         mirrors = Mirrors(steps, copies.complete, constant, units, decided.known, played.reward_pairs)

@@ -8,17 +8,17 @@ from ..records import Array
 from .steps import EXCEPTIONS, LITTLE, MOSTLY, TINY, Steps
 
 
-def count_stopped(steps: Steps, random_steps: Steps) -> tuple[int, int]:
+def count_stopped(steps: Steps, random_steps: Steps) -> tuple[int, int] | None:
     """Return in how many episodes something stops a body where others go on, and the number of episodes.
 
-    A linear function of the action and the last displacement must explain the displacements in most random steps; (0,
-    number) if it does not: a policy that learns may press against walls most of the time. Then a body is stopped where it
-    moves less than half as far along an axis as this function says. That is inside if EXCEPTIONS of all positions lie
-    farther in this direction: an outer wall is not.
+    A linear function of the action and the last displacement must explain the displacements in most random steps; None
+    if it does not. Random ones, as a policy that learns may press against walls most of the time. Then a body is stopped
+    where it moves less than half as far along an axis as this function says. That is inside if EXCEPTIONS of all
+    positions lie farther in this direction: an outer wall is not.
     """
     n_episodes, weights = len(np.unique(steps.episode)), _explain(random_steps)
     if weights is None:
-        return 0, n_episodes
+        return None
     expected = _inputs(steps) @ weights
     is_fast = np.abs(expected) > np.maximum(np.median(np.abs(random_steps.displacement), axis=0), TINY)
     is_slowed = is_fast & (steps.displacement * np.sign(expected) < MOSTLY * np.abs(expected))
@@ -43,7 +43,7 @@ def _explain(steps: Steps) -> Array | None:
         if not median < least:
             break
         fits, least = error <= median, median
-    is_explained = least <= EXCEPTIONS * np.median(np.linalg.norm(displacement, axis=1))
+    is_explained = least < EXCEPTIONS * np.median(np.linalg.norm(displacement, axis=1))
     return weights if is_explained else None
 
 
