@@ -11,10 +11,10 @@ from .steps import EXCEPTIONS, LITTLE, MOSTLY, TINY, Steps
 def count_stopped(steps: Steps, random_steps: Steps) -> tuple[int, int] | None:
     """Return in how many episodes something stops a body where others go on, and the number of episodes.
 
-    A linear function of the action and the last displacement must explain the displacements in most random steps; None
-    if it does not. Random ones, as a policy that learns may press against walls most of the time. Then a body is stopped
-    where it moves less than half as far along an axis as this function says. That is inside if EXCEPTIONS of all
-    positions lie farther in this direction: an outer wall is not.
+    A linear function of the action and the last displacement must explain the displacements in most random steps (a
+    policy that learns may press against walls most of the time); None if it does not. A body is stopped where it moves
+    less than half as far along an axis as this function says. That is inside if EXCEPTIONS of all positions lie farther
+    in this direction: an outer wall is not.
     """
     n_episodes, weights = len(np.unique(steps.episode)), _explain(random_steps)
     if weights is None:
