@@ -41,7 +41,10 @@ def turning(place, action, heading):
 def test_walls_inside_stop_a_body_and_those_around_the_task_do_not_count():
     walls, none = (count_stopped(steps_of(world), steps_of(world)) for world in (between_rooms, free))
     assert none == (0, 30)
+    assert walls is not None
+    assert (walls[0] > 0, walls[1]) == (True, 30)
     assert are_walls(*walls)
+    assert not are_walls(*none)
 
 
 def test_what_stops_a_body_is_unknown_where_actions_do_not_explain_displacements():

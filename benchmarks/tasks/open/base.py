@@ -91,6 +91,13 @@ class SizedTask(GoalTask):
         return np.array(getattr(self, self.thing), np.float64).reshape(-1)
 
 
+class EachNear(SizedTask):
+    """A sized task whose goal is met if each of its numbers is within `near`."""
+
+    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
+        return np.abs(achieved_goal - desired_goal).max(-1) <= self.near
+
+
 class SinglePrecision(SizedTask):
     """A sized task whose observations and goals are float32, from -10 to 10."""
 

@@ -9,14 +9,14 @@ import numpy as np
 from gymnasium import spaces
 
 from ..task import Observation, Task
-from .base import Array, Seen, SizedTask, clipped, shortest_path
+from .base import Array, EachNear, Seen, SizedTask, clipped, shortest_path
 
 ROCKS = frozenset({(1, 4), (2, 1), (3, 3), (4, 6), (5, 2), (6, 5)})
 WAYS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 Cell = tuple[int, int]
 
 
-class ThimblePea(SizedTask):
+class ThimblePea(EachNear):
     """A hand puts a thimble over a pea, seen from the side, drags the pea to its place, and takes the thimble to its own.
 
     Outside, the thimble pushes the pea before it. The goal has the places of both. Actions: right, up, and the grip.
@@ -58,9 +58,6 @@ class ThimblePea(SizedTask):
 
     def achieved(self) -> Array:
         return np.array([self.pea, self.cup])
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        return np.abs(achieved_goal - desired_goal).max(-1) <= self.near
 
     def observe(self) -> Array:
         x, z = self.hand
@@ -175,7 +172,7 @@ def shove() -> Any:
     return act
 
 
-class SeesawWeights(SizedTask):
+class SeesawWeights(EachNear):
     """A hand shifts two weights, of two kilograms and one, on a seesaw, each on its own track, in decimetres.
 
     The goal is the tilt of the seesaw, in degrees, and the place of the smaller weight. The tilt settles slowly. Actions:
@@ -213,9 +210,6 @@ class SeesawWeights(SizedTask):
 
     def achieved(self) -> Array:
         return np.array([self.tilt, self.at[1]])
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        return np.abs(achieved_goal - desired_goal).max(-1) <= self.near
 
     def observe(self) -> Array:
         (x, y), (heavy, small) = self.hand, self.at

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..task import Observation, Task
-from .base import Array, OwnUnits, SizedTask, clipped
+from .base import Array, EachNear, OwnUnits, SizedTask, clipped
 
 
 class Sideboard(OwnUnits):
@@ -294,7 +294,7 @@ def light_candles() -> Any:
     return act
 
 
-class RugVase(SizedTask):
+class RugVase(EachNear):
     """A hand takes the edge of a rug, seen from the side, on which a vase stands, and brings both to wished places.
 
     Pulled slowly, the rug takes the vase along; pulled fast, it slides away below it. How fast, depends on the polish of
@@ -329,9 +329,6 @@ class RugVase(SizedTask):
 
     def achieved(self) -> Array:
         return np.array([self.rug, self.vase])
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        return np.abs(achieved_goal - desired_goal).max(-1) <= self.near
 
     def observe(self) -> Array:
         x, z = self.hand

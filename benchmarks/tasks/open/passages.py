@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..task import Observation, Task
-from .base import Array, SizedTask, clipped, push_out, unit, wrapped
+from .base import Array, EachNear, SizedTask, clipped, push_out, unit, wrapped
 
 
 class HarbourDinghy(SizedTask):
@@ -234,7 +234,7 @@ def relay(observation: Observation) -> Array:
     return clipped(*acts.ravel())
 
 
-class FilingCabinet(SizedTask):
+class FilingCabinet(EachNear):
     """A cabinet, seen from the side, has three drawers, of which only one can be open at a time. A hand takes the handle of
     one and moves it. The goal: how far each is open. Actions: speeds of the hand and its grip. Centimetres.
     """
@@ -269,10 +269,6 @@ class FilingCabinet(SizedTask):
             if inside.any():
                 place = np.array([max(was[0], place[0]), was[1]])
             self.hand = place
-
-    def is_met(self, achieved_goal: Array, desired_goal: Array) -> Any:
-        """Return whether each drawer is as it should be."""
-        return np.abs(achieved_goal - desired_goal).max(-1) <= self.near
 
     def observe(self) -> Array:
         return np.array([*self.drawers[::-1], *self.hand, *(float(self.held == k) for k in range(3)), self.drawers.max()])
