@@ -3,6 +3,8 @@
 import numpy as np
 
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
+from hindsight_rl.rollout.plans import ProbingActor
+from hindsight_rl.structure import infer_structure, plan_probing
 from hindsight_rl.training.structure_search import all_choices
 
 COLUMNS = {"tool": (0, 1), "object": (2, 3), "gap": (4, 5), "velocity": (6, 7), "noise": (8,), "constant": (9,)}
@@ -73,3 +75,16 @@ def repeated_random_actions(seed, longest=8, size=2):
         return state["action"]
 
     return choose
+
+
+def structure_of(order=None, scale=1.0, world=None, spec=SPEC):
+    """Return the structure of a world, the random episodes, and those that seek contact."""
+    world = world or Pusher(0, order, scale)
+    episodes = play(world, 40, repeated_random_actions(1, size=spec.action.shape[0]))
+    found = infer_structure(episodes, spec)
+    plan = plan_probing(found, found.sequence)
+    probing = []
+    for k in range(30):
+        act = ProbingActor(plan, spec.action, np.random.default_rng([2, k]))
+        probing += play(world, 1, lambda observation, is_first, act=act: act(observation))
+    return infer_structure(episodes, spec, probing), episodes, probing

@@ -30,7 +30,7 @@ def test_the_position_of_a_tool_follows_from_the_object_and_the_gap():
     options = options_of(found)
     assert options["subgoals"][0].startswith("reach achieved=2-o4,3-o5 goal=2,3 ")
     assert "column_differences" not in options
-    assert max(found.hidden) < 10
+    assert max(found.hidden_columns) < 10
     group = SymmetryGroup(options["symmetries"], SPEC)  # no symmetry names what the observation lacks
     assert len(group) > 1
     assert group.differing_columns(Subgoal.parse(options["subgoals"][0])) is None

@@ -2,20 +2,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pusher import COLUMNS, RADIUS, SPEC, Pusher, options_of, play, repeated_random_actions
+from pusher import COLUMNS, RADIUS, SPEC, Pusher, options_of, play, repeated_random_actions, structure_of
 
 from hindsight_rl.errors import InputError
 from hindsight_rl.options import STRUCTURE
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.plans import ProbingActor
-from hindsight_rl.structure import Contact, explain_findings, explain_missing, infer_structure, plan_probing
+from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.axis_symmetries import AxisSymmetries
 from hindsight_rl.structure.contact import is_at_task
-from hindsight_rl.structure.infer import _mirrored_positions
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
-from hindsight_rl.structure.relevance import ColumnTest
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict, with_consequences
 from hindsight_rl.task_structure.subgoals import Subgoals
@@ -35,13 +33,6 @@ class Sloping(Pusher):
 
     def step(self, action):
         super().step(action + np.array([0.5, 0.0]))
-
-
-class Steered(Pusher):
-    """An action is a target position of the tool."""
-
-    def step(self, action):
-        super().step(4 * (0.8 * action - self.tool))
 
 
 class Jointed(Pusher):
@@ -75,23 +66,6 @@ class Turned(Pusher):
         return np.concatenate([self.tool, self.puck, self.puck - self.tool, self.direction, [self.spin, 3.0]])
 
 
-def structure_of(order=None, scale=1.0, world=None, spec=SPEC):
-    world = world or Pusher(0, order, scale)
-    episodes = play(world, 40, repeated_random_actions(1, size=spec.action.shape[0]))
-    found = infer_structure(episodes, spec)
-    plan = plan_probing(found, found.sequence)
-    probing = []
-    for k in range(30):
-        act = ProbingActor(plan, spec.action, np.random.default_rng([2, k]))
-        probing += play(world, 1, lambda observation, is_first, act=act: act(observation))
-    return infer_structure(episodes, spec, probing), episodes, probing
-
-
-@pytest.fixture(scope="module")
-def inferred():
-    return structure_of()
-
-
 def test_probing_makes_contact_in_nearly_every_episode(inferred):
     _, episodes, probing = inferred
 
@@ -109,24 +83,6 @@ def test_the_tool_is_found_and_the_distance_of_contact(inferred):
     (subgoal,) = Subgoals(options_of(structure)["subgoals"], SPEC)
     assert (subgoal.achieved.columns, subgoal.goal.columns) == (COLUMNS["tool"], COLUMNS["object"])
     assert subgoal.tolerance < RADIUS < subgoal.switch_distance
-
-
-def test_noise_constants_and_places_are_hidden_and_the_gap_is_not(inferred):
-    structure = inferred[0]
-    assert structure.constant == COLUMNS["constant"]
-    hidden = set(options_of(structure)["hidden_observation"])
-    assert hidden >= {*COLUMNS["noise"], *COLUMNS["constant"], *COLUMNS["tool"], *COLUMNS["object"]}
-    assert not hidden & set(COLUMNS["gap"])
-
-
-def test_no_column_is_hidden_where_episodes_fail(inferred):
-    _, episodes, probing = inferred
-    seen = (each[:31] for each in (probing[0].observation, probing[0].achieved_goal, probing[0].desired_goal))
-    lost = Episode(*seen, probing[0].action[:30], np.full(30, -1.0), terminated=True)
-    spec = replace(SPEC, reward_low=-1.0, reward_high=0.0)
-    found = infer_structure(episodes, spec, [lost, *probing[1:]])
-    assert found.hidden == COLUMNS["constant"]
-    assert "no hidden columns that change: 1 episodes failed" in explain_missing(found)[0]
 
 
 def test_mirrors_and_the_quarter_turn_hold_and_make_a_finite_group(inferred):
@@ -185,47 +141,6 @@ def test_a_hidden_column_takes_part_where_a_symmetry_exchanges_it_with_a_visible
 def test_a_mirror_that_fails_only_beyond_the_goals_holds():
     structure = structure_of(world=Walled(0))[0]
     assert [symmetry.holds for symmetry in structure.symmetries] == [True, True, True]
-
-
-def test_positions_stay_visible_where_actions_are_target_positions():
-    """Mirrors hold, but the action that moves the tool by so much depends on where the tool is."""
-    structure, episodes, probing = structure_of(world=Steered(0))
-    assert [symmetry.holds for symmetry in structure.symmetries] == [True] * 3
-    assert structure.positions == (*COLUMNS["tool"], *COLUMNS["object"])
-    assert not set(structure.positions) & set(structure.hidden)
-    assert any("positions 0, 1, 2, 3 are shown" in str(found) for found in explain_findings(structure))
-    hidden = (*structure.positions, *structure.hidden)
-    assert infer_structure(episodes, SPEC, probing, hidden=hidden).needed == ()  # nothing was asked
-    later = infer_structure(episodes, SPEC, probing, hidden=hidden, may_show=True)
-    assert ([each.columns for each in later.needed], later.hidden) == ([structure.positions], structure.hidden)
-    assert any("columns 0, 1, 2, 3 are shown again" in str(found) for found in explain_findings(later))
-    (why,) = [choice.reason for choice in later.choices() if choice.option == "hidden_observation"]
-    assert why.startswith("columns 0, 1, 2, 3 matter: the held-out error changes by +")
-
-
-@pytest.mark.parametrize(
-    ("without", "is_uncertain"),
-    [
-        (None, True),  # the networks know nothing yet
-        (Difference(0.3, 0.1), True),
-        (Difference(0.0, 0.1), False),  # positions do not matter
-        (Difference(0.9, 0.1), False),  # they do
-    ],
-)
-def test_whether_positions_matter_is_open_until_the_test_is_certain(inferred, without, is_uncertain):
-    structure = replace(inferred[0], symmetries=(), without_positions=without)
-    assert structure.is_uncertain == is_uncertain
-    assert not replace(structure, positions=(), without_positions=None).is_uncertain
-
-
-def test_networks_that_see_nothing_but_noise_know_nothing(inferred):
-    _, episodes, probing = inferred
-    structure, steps = inferred[0], Steps.from_episodes([*episodes, *probing])
-    seen = np.random.default_rng(0).normal(size=steps.observation.shape)
-    noise = replace(steps, observation=seen, next_observation=seen + steps.change, action=0 * steps.action)
-    columns = [*COLUMNS["tool"], *COLUMNS["object"], *COLUMNS["velocity"]]
-    assert ColumnTest(steps, structure.contact, columns).knows_something
-    assert not ColumnTest(noise, structure.contact, columns).knows_something
 
 
 class WithWrist(Pusher):
@@ -287,14 +202,12 @@ def symmetries_with(losses, distance, opposite=4.0):
     ]
 
 
-@pytest.mark.parametrize(("turn_loss", "positions"), [(0.0, [0, 1, 2, 3]), (1.0, [1, 3])])
-def test_a_mirror_that_follows_from_a_quarter_turn_holds_and_positions_may_be_hidden(turn_loss, positions):
+@pytest.mark.parametrize("turn_loss", [0.0, 1.0])
+def test_a_mirror_that_follows_from_a_quarter_turn_holds(turn_loss):
     """The mirror of the second axis and x -> -y, y -> x make the mirror of the first axis."""
-    contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0, 0.0)
     symmetries = with_consequences(symmetries_with([0.3, 0.0, turn_loss], 0.0))
     assert [each.holds for each in symmetries] == [turn_loss == 0, True, turn_loss == 0]
     assert symmetries[0].verdict == ("follows from others" if turn_loss == 0 else "is uncertain, so it is not used")
-    assert _mirrored_positions(contact, symmetries) == positions
 
 
 def test_of_symmetries_with_a_refuted_product_the_least_certain_is_left_out():
@@ -383,7 +296,7 @@ def test_the_order_the_units_and_the_signs_of_the_columns_do_not_matter(inferred
     position = np.argsort(order)  # where each column stands now
     structure = structure_of(order, scale)[0]
     assert structure.contact.tool == tuple(position[list(plain.contact.tool)])
-    assert structure.hidden == tuple(sorted(position[list(plain.hidden)]))
+    assert structure.hidden_columns == tuple(sorted(position[list(plain.hidden_columns)]))
     seen = rng.uniform(-1, 1, (5, 10))
     shown = (seen * scale)[:, order]
     (subgoal,), (expected,) = (Subgoals(options_of(each)["subgoals"], SPEC) for each in (structure, plain))
@@ -406,7 +319,8 @@ def in_unit(episode, unit):
 def test_the_unit_of_length_does_not_matter(inferred, unit):
     expected, episodes, probing = inferred
     found = infer_structure([in_unit(each, unit) for each in episodes], SPEC, [in_unit(each, unit) for each in probing])
-    assert (found.copies, found.differences, found.hidden) == (expected.copies, expected.differences, expected.hidden)
+    assert (found.copies, found.differences) == (expected.copies, expected.differences)
+    assert found.hidden_columns == expected.hidden_columns
     assert found.contact.tool == expected.contact.tool
     assert found.contact.distances == pytest.approx([unit * distance for distance in expected.contact.distances])
     assert options_of(found).keys() == options_of(expected).keys()

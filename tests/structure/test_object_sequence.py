@@ -317,7 +317,7 @@ def test_of_an_object_that_turns_the_tool_meets_the_position():
     (text,) = options_of(found)["subgoals"]
     assert text.startswith("reach achieved=0,1 goal=2,3 ")
     assert text.endswith(" dimensions=0,1")
-    assert 9 not in found.hidden  # the angle, which no other column shows
+    assert 9 not in found.hidden_columns  # the angle, which no other column shows
     assert not any(each.holds for each in found.symmetries)
 
 

@@ -278,7 +278,7 @@ def test_a_symmetry_that_is_refuted_later_is_used_no_more(inferred, monkeypatch,
     search, trainer = inferred.trainer.search, inferred.trainer
     refuted = replace(HOLDING, loss=Difference(9.0, 0.1), is_product=False)
     found = replace(search._infer(trainer.buffer.timeline.episodes()), symmetries=(refuted,))
-    known = found_by_steps(hidden_observation=found.hidden, symmetries=(HOLDING.text,), subgoals=found.subgoals)
+    known = found_by_steps(hidden_observation=found.hidden_columns, symmetries=(HOLDING.text,), subgoals=found.subgoals)
     monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
     monkeypatch.setattr(search, "_infer", lambda *parts, **more: found)
     monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: may_replace)
@@ -295,7 +295,8 @@ def test_an_agent_that_improves_is_shown_the_columns_that_turn_out_to_matter(inf
     assert len(hidden) > 1
     shown, still_hidden = hidden[:1], hidden[1:]
     needed = (NeededColumns(shown, Difference(0.8, 0.1, 0.3), 0.35),)
-    found = replace(search._infer(trainer.buffer.timeline.episodes()), hidden=still_hidden, needed=needed)
+    found = search._infer(trainer.buffer.timeline.episodes())
+    found = replace(found, hidden=replace(found.hidden, columns=still_hidden, needed=needed))
     state = replace(search.state, has_contact=True)
     monkeypatch.setattr(search, "state", state)
     monkeypatch.setattr(search, "_infer", lambda *parts, shown, may_show: found)
@@ -890,7 +891,9 @@ def test_symmetries_are_new_if_more_hold_or_goals_change_in_another_way(monkeypa
 def sliding(mirrors):
     """What inference finds of a task without an object: these symmetries."""
     choices = [Choice("symmetries", mirrors, "seen")] if mirrors else []
-    return SimpleNamespace(sequence=None, contact=None, symmetries=mirrors, needed=(), choices=lambda: choices)
+    return SimpleNamespace(
+        sequence=None, contact=None, symmetries=mirrors, shows_columns_again=False, choices=lambda: choices
+    )
 
 
 @pytest.mark.parametrize(

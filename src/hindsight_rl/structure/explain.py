@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..records import Finding, FindingKind
+from ..records import Finding
 from .columns import listed
-from .contact import MIN_ONSETS, TOLERANCE, Contact, gap_columns
+from .contact import MIN_ONSETS, TOLERANCE, gap_columns
 from .findings import Structure
 from .mirrors import MOST_GROUPS
-from .model import Difference
-from .relevance import COLUMN_MARGIN, Relevance
-from .steps import FEWEST, LITTLE, MOSTLY
+from .steps import FEWEST, MOSTLY
 from .symmetry_verdicts import SYMMETRY_MARGIN
 
 
 def explain_findings(found: Structure) -> list[Finding]:
     """Return the parts of the goal, the roles of the columns, and what was tested with which result."""
-    return [*_parts(found), *_groups(found), *_columns(found), *_contacts(found), *_symmetries(found)]
+    columns = found.hidden.findings() if found.hidden is not None else ()
+    return [*_parts(found), *_groups(found), *columns, *_contacts(found), *_symmetries(found)]
 
 
 def _parts(found: Structure) -> Iterator[Finding]:
@@ -52,50 +51,6 @@ def _groups(found: Structure) -> Iterator[Finding]:
             yield Finding("group", name, f"are {listed(members)}", reason, members)
 
 
-def _columns(found: Structure) -> Iterator[Finding]:
-    """Yield the verdict of each column that was tested, or is hidden."""
-    relevance, contact = found.relevance, found.contact
-    if relevance is None or contact is None:
-        return
-    for column in sorted({*found.hidden, *relevance.without}):
-        verdict = "is hidden" if column in found.hidden else "is shown"
-        if (loss := relevance.without.get(column)) is None:
-            yield Finding("column", f"column {column}", verdict, _why_untested(column, found, contact))
-        else:
-            reason = _why_uncertain(column, found, relevance) + loss.explain("without", "with", LITTLE, 1)
-            yield _tested("column", f"column {column}", verdict, reason, loss, 1, LITTLE)
-    if (loss := found.without_positions) is not None:
-        verdict = "are not needed" if loss.is_below(SYMMETRY_MARGIN, 1) else "are shown"
-        reason = f"beside the gaps between them, {loss.explain('without', 'with', SYMMETRY_MARGIN, 1)}"
-        yield _tested("column", f"positions {listed(found.positions)}", verdict, reason, loss, 1, SYMMETRY_MARGIN)
-    for each in found.needed:
-        reason = each.loss.explain("without", "with", each.margin, 1)
-        yield _tested("column", f"columns {listed(each.columns)}", "are shown again", reason, each.loss, 1, each.margin)
-    if relevance.together is not None:
-        name, loss = f"these {len(relevance.needless)} columns together", relevance.together
-        reason = f"columns {listed(relevance.needless)}, {loss.explain('without', 'with', COLUMN_MARGIN, 1)}"
-        yield _tested("column", name, "are not needed", reason, loss, 1, COLUMN_MARGIN)
-
-
-def _why_untested(column: int, found: Structure, contact: Contact) -> str:
-    if column in found.constant:
-        return "it never changes"
-    if column in (*contact.tool, *contact.object_columns):
-        return "it is a position along an axis of which a mirror holds, and differences of positions suffice"
-    return "an option or an earlier inference hides it"
-
-
-def _why_uncertain(column: int, found: Structure, relevance: Relevance) -> str:
-    """Return why a column is shown whose own figure does not say it."""
-    loss = relevance.without[column]
-    if column in found.hidden or not loss.is_below(LITTLE, 1):
-        is_uncertain = column in relevance.uncertain and column not in found.hidden
-        return "it is uncertain whether it matters, " if is_uncertain else ""
-    if not relevance.needless:
-        return "the model explains too little of what happens, or needs one of the columns that add little, "
-    return "others that add less are hidden first, and without this one too the error would grow too much, "
-
-
 def _contacts(found: Structure) -> Iterator[Finding]:
     for contact in found.sequence.contacts if found.sequence else ():
         low, middle, high = contact.distances
@@ -113,15 +68,8 @@ def _contacts(found: Structure) -> Iterator[Finding]:
 
 def _symmetries(found: Structure) -> Iterator[Finding]:
     for tested in found.symmetries:
-        reason, n = tested.reason(), tested.n_tested
-        yield _tested("symmetry", tested.candidate.name, tested.verdict, reason, tested.loss, n, SYMMETRY_MARGIN)
-
-
-def _tested(
-    kind: FindingKind, name: str, verdict: str, reason: str, loss: Difference, n_tested: int, limit: float
-) -> Finding:
-    low, high = loss.interval(n_tested)
-    return Finding(kind, name, verdict, reason, (), loss.mean, low, high, limit)
+        name, verdict, reason = tested.candidate.name, tested.verdict, tested.reason()
+        yield tested.loss.as_finding("symmetry", name, verdict, reason, tested.n_tested, SYMMETRY_MARGIN)
 
 
 def explain_missing(found: Structure) -> list[str]:
@@ -202,12 +150,8 @@ def _why_no_contact(found: Structure) -> str:
 def _with_contact(found: Structure) -> Iterator[str]:
     if found.contact is not None and not found.contact.leads_to_goals:
         yield f"no subgoal, as the object must be hit: {found.contact.reasons}"
-    if found.n_failed and set(found.hidden) <= set(found.constant):
-        yield f"no hidden columns that change: {found.n_failed} episodes failed, and any column may say where that is"
-    if found.relevance is not None and found.relevance.uncertain:
-        columns = found.relevance.uncertain
-        evidence = found.relevance.evidence(columns)
-        yield f"it is uncertain whether columns {listed(columns)} matter, so they stay: {evidence}"
+    if found.hidden is not None:
+        yield from found.hidden.missing()
     if not found.symmetries:
         yield f"no symmetries: {_why_no_symmetries(found)}"
     yield from (symmetry.evidence() for symmetry in found.symmetries if not symmetry.holds)

@@ -10,17 +10,16 @@ from ..options import Choice, Feature
 from ..records import GoalSpec
 from ..records.exploration import Probing, as_rows
 from ..task_structure.symmetries import Symmetry
-from .columns import ColumnDifference, GoalCopies, Units, listed
+from .columns import ColumnDifference, GoalCopies, Units
 from .contact import Contact, missing_differences
 from .controlled import ControlledColumns
 from .handles import Handle
-from .model import Difference
+from .hidden_columns import HiddenColumns
 from .object_sequence import ObjectSequence
 from .parts import POSITION_SIZES, Parts
 from .random_actions import SMALL_FRACTION, ActionRange, Inertia
-from .relevance import NeededColumns, Relevance
 from .steps import BESIDE
-from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict, generators
+from .symmetry_verdicts import SymmetryVerdict, generators
 from .walls import are_walls
 from .workspace import Workspace
 
@@ -31,14 +30,12 @@ MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plai
 class Structure:
     """What the steps of a task show.
 
-    parts: of the goal. sequence, relevance, workspace: None without an object, or with too little evidence.
+    parts: of the goal. sequence, hidden, workspace: None without an object, or with too little evidence.
     moved: for each object of the sequence, number of probing episodes in which it began to move.
     time_limit: of an episode, in steps. longest_episode: the steps of the longest random one.
     action_range: whether a fraction of the range suffices, in a task without an object whose goals are far away; None: not
         tested.
     symmetries: that were tested; none if too little was seen for that.
-    positions: of tool and objects along axes of which a mirror holds. without_positions: how much worse networks predict
-        that see only the gaps between them; None: not tested.
     tolerance_levels: how often the difference between start and goal is halved, until most starts are successes.
     handles: where the tool must be to move what has no position in the goal.
     without_handle: dimensions of the goal that may need a handle, and have none.
@@ -48,8 +45,6 @@ class Structure:
     has_choices: whether actions are Discrete: without an object no symmetries are sought then.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
-    needed: columns that were hidden and are shown again.
-    n_failed: number of episodes that ended too early, and without a success. If there are any, no column is hidden.
     """
 
     units: Units
@@ -64,12 +59,9 @@ class Structure:
     longest_episode: int
     tolerance_levels: int = 0
     probes: tuple[int, int] = (0, 0)
-    relevance: Relevance | None = None
+    hidden: HiddenColumns | None = None
     workspace: Workspace | None = None
-    hidden: tuple[int, ...] = ()
     symmetries: tuple[SymmetryVerdict, ...] = ()
-    positions: tuple[int, ...] = ()
-    without_positions: Difference | None = None
     action_range: ActionRange | None = None
     moved: tuple[int, ...] = ()
     sequence: ObjectSequence | None = None
@@ -78,8 +70,6 @@ class Structure:
     guesses: tuple[tuple[int, ...], ...] = ()
     has_choices: bool = False
     stopped: tuple[int, int] | None = None
-    needed: tuple[NeededColumns, ...] = ()
-    n_failed: int = 0
 
     def with_symmetries(self, change: Callable[[Symmetry], Symmetry], spec: GoalSpec) -> Structure:
         """Return the same with the text of each symmetry changed, as where a frame shows goals or actions otherwise."""
@@ -91,6 +81,16 @@ class Structure:
     def contact(self) -> Contact | None:
         """The contact of the tool with all objects."""
         return self.sequence.joint if self.sequence else None
+
+    @property
+    def hidden_columns(self) -> tuple[int, ...]:
+        """The observation columns that are hidden."""
+        return () if self.hidden is None else self.hidden.columns
+
+    @property
+    def shows_columns_again(self) -> bool:
+        """Whether columns that were hidden are shown again."""
+        return self.hidden is not None and bool(self.hidden.needed)
 
     @property
     def has_walls(self) -> bool:
@@ -105,9 +105,8 @@ class Structure:
     @property
     def is_uncertain(self) -> bool:
         """Whether more episodes that seek contact may decide what is open: a symmetry, or whether positions matter."""
-        without, margin = self.without_positions, SYMMETRY_MARGIN
-        is_decided = without is not None and (without.is_below(margin, 1) or without.is_above(margin, 1))
-        return any(symmetry.is_uncertain for symmetry in self.symmetries) or (bool(self.positions) and not is_decided)
+        is_open = self.hidden is not None and self.hidden.is_uncertain
+        return is_open or any(symmetry.is_uncertain for symmetry in self.symmetries)
 
     def measures(self) -> dict[str, float]:
         """Return what was measured, by the names that presets use."""
@@ -165,7 +164,9 @@ class Structure:
 
     def choices(self) -> list[Choice]:
         """Return the structure that follows as options, with their evidence."""
-        found = [*self._without_object(), *self._with_contact(), *self._hidden_columns()]
+        found = [*self._without_object(), *self._with_contact()]
+        if self.hidden is not None:
+            found += self.hidden.choices(len(self._whole_goal))
         if self.workspace is not None and self.workspace.is_left:
             found += [Choice(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
         if used := generators(self.symmetries):
@@ -215,26 +216,6 @@ class Structure:
         missing = missing_differences(self.contact, self.differences, self.units)
         if missing:
             yield Choice("column_differences", missing, "no column holds these gaps between tool and object")
-
-    def _hidden_columns(self) -> Iterator[Choice]:
-        if self.needed:
-            why = "; ".join(
-                f"columns {listed(each.columns)} matter: the held-out error changes by {each.loss} without them"
-                for each in self.needed
-            )
-            yield Choice("hidden_observation", self.hidden, why)
-        elif self.relevance is not None and self.hidden:
-            yield Choice("hidden_observation", self.hidden, self._why_hidden(self.relevance))
-            why = f"goal - achieved_goal has all {len(self._whole_goal)} dimensions, wherever the goal lies"
-            yield Choice("hidden_goal", self._whole_goal, why)
-
-    def _why_hidden(self, relevance: Relevance) -> str:
-        reasons = [f"columns {listed(self.constant)} are constant"] if self.constant else []
-        if self.without_positions is not None and set(self.positions) <= set(self.hidden):
-            figures = f"without them the held-out error changes by {self.without_positions}"
-            reasons.append(f"columns {listed(self.positions)} are positions along axes of mirrors: {figures}")
-        tested = [c for c in self.hidden if c in relevance.without]
-        return "; ".join([*reasons, relevance.evidence(tested)] if tested else reasons)
 
     @property
     def _whole_goal(self) -> tuple[int, ...]:

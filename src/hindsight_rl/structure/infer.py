@@ -21,19 +21,19 @@ from .columns import (
     find_goal_copies,
     find_units,
 )
-from .contact import MIN_ONSETS, Contact, find_onsets, gap_columns
+from .contact import MIN_ONSETS, find_onsets
 from .controlled import ControlledColumns, find_controlled_columns
 from .findings import Structure
 from .gaps import find_gaps
 from .goal_frame import GoalFrame, find_frame
 from .handles import find_handles, single_dimensions
+from .hidden_columns import DecidedColumns, HiddenColumnSearch
 from .mirrors import Mirrors
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
 from .own_motion import OwnMotion, find_own_motion
 from .parts import Parts, find_parts
 from .poses import find_symmetries
 from .random_actions import measure_inertia
-from .relevance import COLUMN_MARGIN, ColumnTest, NeededColumns
 from .steps import BESIDE, HELD_OUT, MOSTLY, Steps, measure_noise
 from .success import (
     RewardPairs,
@@ -42,7 +42,6 @@ from .success import (
     find_success_distance,
     find_success_distances,
 )
-from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 from .tool import are_alike, guess_tools
 from .tool_units import find_tool_units
 from .walls import count_stopped
@@ -74,10 +73,8 @@ class _Decided:
     has_choices: whether actions are Discrete. success_reward: see `Steps.from_episodes`.
     """
 
-    shown: Sequence[int]
     known: Sequence[Symmetry]
-    hidden: Sequence[int] | None
-    may_show: bool
+    columns: DecidedColumns
     moves_by_itself: bool
     has_choices: bool
     success_reward: float | None
@@ -152,7 +149,8 @@ def infer_structure(
     symmetries = [actions.of_symmetry(Symmetry.parse(text, spec)) for text in known]
     success_reward = spec.reward_high if np.isfinite(spec.reward_high) else None  # more than two rewards do not show it
     has_choices = bool(spec.action.n_values)
-    decided = _Decided(shown, symmetries, hidden, may_show, moves_by_itself, has_choices, success_reward)
+    columns = DecidedColumns(shown, hidden, may_show)
+    decided = _Decided(symmetries, columns, moves_by_itself, has_choices, success_reward)
     stack, view, parts = _find_parts(played, decided)
     frame = find_frame(parts, view.units)
     if frame.is_usual:
@@ -318,56 +316,19 @@ def _find_workspace(everything: Steps, probing: Sequence[Episode], parts: Parts,
 def _with_contact(
     found: Structure, sequence: ObjectSequence, steps: Steps, decided: _Decided, rewards: RewardPairs | None
 ) -> Structure:
-    """Return the structure with measured contacts, and the columns to hide and the symmetries that their steps show.
-
-    If episodes fail, no column is hidden: any of them may say where that is, and too few steps show it.
-    """
-    contact = sequence.joint
-    controlled, gaps = found.controlled, gap_columns(contact, found.differences)
-    shown, hidden = decided.shown, decided.hidden
-    live = [c for c in range(found.units.n_columns) if c not in found.constant]
-    always = {
-        *gaps,
-        *(gap.column for gap in found.units.gaps),
-        *controlled.clear,
-        *shown,
-        *contact.tool,
-        *contact.object_columns,
-    }
-    may_hide = hidden is None and not len(steps.failures)
-    may_be_needless = [c for c in live if c not in always] if may_hide else []
-    test = ColumnTest(steps, contact, live)
-    relevance = test.relevance(may_be_needless)
-    needed = _find_needed(test, contact, set(hidden).intersection(live)) if hidden and decided.may_show else ()
-    if hidden is not None:
-        hidden = sorted(set(hidden).difference(*(each.columns for each in needed)))
-    visible = [c for c in live if c not in (relevance.needless if hidden is None else hidden)]
-    symmetries = find_symmetries(steps, visible, found, sequence, decided.known, rewards)
-    needless = set(range(found.units.n_columns)).difference(visible, shown, contact.tool, contact.object_columns)
-    positions = [c for c in _mirrored_positions(contact, symmetries) if c in visible and may_hide]
-    without_positions = None
-    if positions and test.knows_something:  # an action may be a target position, or a spring may pull: gaps are not enough
-        without_positions = test.without(positions, relevance.needless)
-        needless |= set(positions if without_positions.is_below(SYMMETRY_MARGIN, 1) else ())
+    """Return the structure with measured contacts, and the columns to hide and the symmetries that their steps show."""
+    columns = HiddenColumnSearch(
+        steps, sequence.joint, found.units, found.differences, found.controlled, found.constant, decided.columns
+    )
+    hidden = columns.before_symmetries()
+    symmetries = find_symmetries(steps, hidden.visible, found, sequence, decided.known, rewards)
     exchanges = {each.candidate.objects: each.candidate.symmetry.observation for each in symmetries}
     return replace(
         found,
         sequence=sequence.with_columns(exchanges, found.units),
-        n_failed=len(steps.failures),
-        relevance=relevance,
-        hidden=tuple(sorted(needless) if hidden is None else hidden),
-        needed=needed,
+        hidden=columns.after_symmetries(hidden, symmetries),
         symmetries=symmetries,
-        positions=tuple(positions),
-        without_positions=without_positions,
     )
-
-
-def _find_needed(test: ColumnTest, contact: Contact, hidden: set[int]) -> tuple[NeededColumns, ...]:
-    """Return which hidden columns networks need. Positions are tested together, and so are all others."""
-    positions = hidden & {*contact.tool, *contact.object_columns}
-    groups = [(sorted(positions), SYMMETRY_MARGIN), (sorted(hidden - positions), COLUMN_MARGIN)]
-    return test.needed(groups) if test.knows_something else ()
 
 
 def _check(episodes: Sequence[Episode], spec: GoalSpec) -> None:
@@ -385,14 +346,3 @@ def is_flat(spec: GoalSpec) -> bool:
     """Return whether observations, goals and actions are flat arrays of floats, or actions Discrete, as inference needs."""
     parts = [spec.observation, spec.goal, *([] if spec.action.n_values else [spec.action])]
     return all(len(part.shape) == 1 and np.dtype(part.dtype).kind == "f" for part in parts)
-
-
-def _mirrored_positions(contact: Contact, symmetries: Sequence[SymmetryVerdict]) -> list[int]:
-    """Return the positions of tool and objects along axes of which the mirror holds.
-
-    Along the other axes the position may matter (gravity, the edge of the reach), whatever a few steps show.
-    """
-    holding = [symmetry.candidate.axes for symmetry in symmetries if symmetry.holds]
-    mirrored, n_axes = {axes[0] for axes in holding if len(axes) == 1}, len(contact.axes)
-    axis_of = {c: k % n_axes for columns in (contact.tool, contact.object_columns) for k, c in enumerate(columns)}
-    return sorted(column for column, axis in axis_of.items() if axis in mirrored)

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from ..records import Array
+from ..records import Array, Finding, FindingKind
 from .steps import ERROR_RATE, HELD_OUT, MOST_DEVIATIONS, MOSTLY, TINY, Steps, at_equal_intervals
 
 WIDTH, BATCH, UPDATES, LEARNING_RATE = 64, 256, 800, 2e-3  # half a second; batches of 192 hid a column that matters later
@@ -57,6 +57,11 @@ class Difference:
         """Return the difference, its interval and the largest one that is accepted."""
         mean, low, high, most = (_percent(value) for value in (self.mean, *self.interval(n_tested), margin))
         return f"{mean} % (interval {low} to {high} %, at most {most} % is accepted)"
+
+    def as_finding(self, kind: FindingKind, name: str, verdict: str, reason: str, n_tested: int, limit: float) -> Finding:
+        """Return what follows from it, with its interval. limit: that the difference is compared with."""
+        low, high = self.interval(n_tested)
+        return Finding(kind, name, verdict, reason, (), self.mean, low, high, limit)
 
     def __str__(self) -> str:
         """Return it in percent."""

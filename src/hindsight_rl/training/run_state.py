@@ -279,7 +279,7 @@ class SearchState:
 
         All other symmetries are dropped: a wall that breaks a mirror may be found late.
         """
-        options = {"symmetry": "symmetries"} | ({"column": "hidden_observation"} if found.needed else {})
+        options = {"symmetry": "symmetries"} | ({"column": "hidden_observation"} if found.shows_columns_again else {})
         others = [finding for finding in self.findings if finding.kind not in options]
         new = [finding for finding in explain_findings(found) if finding.kind in options]
         self.missing, self.findings = tuple(explain_missing(found)), (*others, *new)

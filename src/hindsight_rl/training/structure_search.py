@@ -282,9 +282,9 @@ class StructureSearch:
             return
         is_subgoal_new = len(found.subgoals) > len(known.value("subgoals", ()))
         has_new_symmetries = _has_new_symmetries(found, known.value("symmetries", ()))
-        if may_replace and (is_subgoal_new or has_new_symmetries or set(found.hidden) != set(hidden)):
+        if may_replace and (is_subgoal_new or has_new_symmetries or set(found.hidden_columns) != set(hidden)):
             self._take(run, found)
-        elif not may_replace and (has_new_symmetries or found.needed):
+        elif not may_replace and (has_new_symmetries or found.shows_columns_again):
             self.state.take_late(found)
 
     def _take(self, run: RunState, found: Structure) -> None:
