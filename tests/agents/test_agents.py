@@ -13,7 +13,8 @@ from hindsight_rl.agents.agent import Agent
 from hindsight_rl.agents.networks import Network
 from hindsight_rl.agents.policy import Policy
 from hindsight_rl.errors import FileError, GoalEnvError, OptionError, ShapeError, UnknownNameError
-from hindsight_rl.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS, DDPGOptions
+from hindsight_rl.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS
+from hindsight_rl.options.agent import DDPGOptions
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.records.exploration import Exploration
 from hindsight_rl.task_structure.tabular_model import NO_PATH

@@ -7,7 +7,7 @@ import pytest
 from hindsight_rl.agents.forward import count_weights, layer_views
 from hindsight_rl.agents.policy import Policy, PolicySpec, PolicyWeights
 from hindsight_rl.errors import GoalEnvError, InputError
-from hindsight_rl.options import DDPGOptions, DQNOptions, SACOptions
+from hindsight_rl.options.agent import DDPGOptions, DQNOptions, SACOptions
 from hindsight_rl.records import ArraySpec, GoalSpec
 from hindsight_rl.records.exploration import Exploration
 

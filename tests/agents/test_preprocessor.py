@@ -10,7 +10,8 @@ from hindsight_rl.agents.networks import choose_device
 from hindsight_rl.agents.policy import Policy, PolicySpec, PolicyWeights
 from hindsight_rl.agents.preprocessor import Preprocessor
 from hindsight_rl.errors import OptionError, ShapeError
-from hindsight_rl.options import AgentOptions, DDPGOptions, DQNOptions
+from hindsight_rl.options import AgentOptions
+from hindsight_rl.options.agent import DDPGOptions, DQNOptions
 from hindsight_rl.records import BATCH_FIELDS, ArraySpec, Batch, Episode, GoalSpec
 
 CPU = torch.device("cpu")

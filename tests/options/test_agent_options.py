@@ -3,17 +3,8 @@ import math
 import pytest
 
 from hindsight_rl.errors import OptionError
-from hindsight_rl.options import (
-    AGENT_OPTIONS,
-    CONTINUOUS_AGENTS,
-    DISCRETE_AGENTS,
-    DDPGOptions,
-    DQNOptions,
-    QRDQNOptions,
-    SACOptions,
-    TD3Options,
-    TQCOptions,
-)
+from hindsight_rl.options import AGENT_OPTIONS, CONTINUOUS_AGENTS, DISCRETE_AGENTS
+from hindsight_rl.options.agent import DDPGOptions, DQNOptions, QRDQNOptions, SACOptions, TD3Options, TQCOptions
 
 
 def test_defaults_differ_only_where_the_algorithms_do():

@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from hindsight_rl.errors import OptionError, UnknownNameError
-from hindsight_rl.options import AGENT_OPTIONS, ReplayOptions, TD3Options, TrainingOptions, option_fields, run_options
+from hindsight_rl.options import AGENT_OPTIONS, ReplayOptions, TrainingOptions, option_fields, run_options
+from hindsight_rl.options.agent import TD3Options
 
 
 def test_an_error_says_what_was_expected_and_what_was_given():

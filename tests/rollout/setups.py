@@ -10,7 +10,7 @@ import numpy as np
 
 from hindsight_rl import PointReach
 from hindsight_rl.agents.policy import PolicySpec, PolicyWeights
-from hindsight_rl.options import DDPGOptions
+from hindsight_rl.options.agent import DDPGOptions
 from hindsight_rl.records import ArraySpec, GoalSpec
 from hindsight_rl.rollout.collect import RolloutSetup
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..errors import OptionError
-from ..options import DQNOptions, QRDQNOptions
+from ..options.agent import DQNOptions, QRDQNOptions
 from ..records import GoalSpec
 from . import losses
 from .algorithm import Algorithm

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..errors import GoalEnvError, InputError, OptionError
-from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions, SACOptions
+from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions
+from ..options.agent import SACOptions
 from ..records import Array, ArraySpec, GoalSpec
 from ..records.exploration import GREEDY, Exploration
 from ..task_structure.state_planner import StatePlanner

@@ -10,7 +10,7 @@ import math
 import torch
 from torch import Tensor
 
-from ..options import SACOptions, TQCOptions
+from ..options.agent import SACOptions, TQCOptions
 from ..records import GoalSpec
 from . import losses
 from .algorithm import ActorCritic

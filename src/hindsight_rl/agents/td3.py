@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..options import DDPGOptions, TD3Options
+from ..options.agent import DDPGOptions, TD3Options
 from ..records import GoalSpec
 from . import losses
 from .algorithm import ActorCritic

@@ -6,12 +6,6 @@ from .agent import DISCRETE_AGENTS as DISCRETE_AGENTS
 from .agent import ActorCriticOptions as ActorCriticOptions
 from .agent import AgentOptions as AgentOptions
 from .agent import ChoiceOptions as ChoiceOptions
-from .agent import DDPGOptions as DDPGOptions
-from .agent import DQNOptions as DQNOptions
-from .agent import QRDQNOptions as QRDQNOptions
-from .agent import SACOptions as SACOptions
-from .agent import TD3Options as TD3Options
-from .agent import TQCOptions as TQCOptions
 from .record import OptionField as OptionField
 from .record import OptionRecord as OptionRecord
 from .record import named_values as named_values
