@@ -3,7 +3,7 @@ import torch
 
 from hindsight_rl.agents.losses import clone, deterministic_policy_loss, sample_squashed_gaussian, soft_policy_loss
 from hindsight_rl.agents.preprocessor import Transitions
-from hindsight_rl.options import ActorCriticOptions
+from hindsight_rl.options.agent import ActorCriticOptions
 
 INPUTS, ACTIONS, ROWS = 3, 2, 5
 

@@ -23,7 +23,7 @@ class Steered(Pusher):
         super().step(4 * (0.8 * action - self.tool))
 
 
-def test_noise_constants_and_places_are_hidden_and_the_gap_is_not(inferred):
+def test_noise_constants_and_positions_are_hidden_and_the_gap_is_not(inferred):
     structure = inferred[0]
     assert structure.constant == COLUMNS["constant"]
     hidden = set(options_of(structure)["hidden_observation"])
@@ -49,7 +49,7 @@ def test_positions_stay_visible_where_actions_are_target_positions():
     assert not set(structure.hidden.positions) & set(structure.hidden_columns)
     assert any("positions 0, 1, 2, 3 are shown" in str(found) for found in explain_findings(structure))
     hidden = (*structure.hidden.positions, *structure.hidden_columns)
-    assert infer_structure(episodes, SPEC, probing, hidden=hidden).hidden.needed == ()  # nothing was asked
+    assert infer_structure(episodes, SPEC, probing, hidden=hidden).hidden.needed == ()  # may_show is False
     later = infer_structure(episodes, SPEC, probing, hidden=hidden, may_show=True)
     assert [each.columns for each in later.hidden.needed] == [structure.hidden.positions]
     assert later.hidden_columns == structure.hidden_columns

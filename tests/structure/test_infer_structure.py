@@ -16,6 +16,7 @@ from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
 from hindsight_rl.structure.steps import Steps
 from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict, with_consequences
+from hindsight_rl.structure.walls import Stops
 from hindsight_rl.task_structure.subgoals import Subgoals
 from hindsight_rl.task_structure.symmetries import Symmetry, SymmetryGroup
 
@@ -274,9 +275,9 @@ def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apar
 
 def test_far_goals_need_no_waypoints_where_nothing_stops_the_body(inferred):
     parts = Parts((Part((0, 1), "body", 0.0),), 1.0)
-    far = replace(inferred[0], parts=parts, sequence=None, inertia=Inertia(0.5, 50.0), stopped=(0, 5))
-    pits, walls = replace(far, inertia=Inertia(0.5, 50.0, broken=0.1)), replace(far, stopped=(1, 5))
-    for each in (pits, walls, replace(far, stopped=None)):
+    far = replace(inferred[0], parts=parts, sequence=None, inertia=Inertia(0.5, 50.0), stops=Stops(0, 5))
+    pits, walls = replace(far, inertia=Inertia(0.5, 50.0, broken=0.1)), replace(far, stops=Stops(1, 5))
+    for each in (pits, walls, replace(far, stops=None)):
         assert [feature.preset for feature in each.features()] == ["body", "waypoints"]
         assert not any("no planned paths" in line for line in explain_missing(each))
     assert [feature.preset for feature in far.features()] == ["body"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from hindsight_rl.records import Episode
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.walls import are_walls, count_stopped
+from hindsight_rl.structure.walls import count_stopped
 
 
 def steps_of(world, n_episodes=30):
@@ -43,8 +43,8 @@ def test_walls_inside_stop_a_body_and_those_around_the_task_do_not_count():
     assert none == (0, 30)
     assert walls is not None
     assert (walls[0] > 0, walls[1]) == (True, 30)
-    assert are_walls(*walls)
-    assert not are_walls(*none)
+    assert walls.are_walls
+    assert not none.are_walls
 
 
 def test_what_stops_a_body_is_unknown_where_actions_do_not_explain_displacements():
@@ -54,8 +54,7 @@ def test_what_stops_a_body_is_unknown_where_actions_do_not_explain_displacements
 def test_a_policy_that_presses_against_walls_does_not_hide_them():
     pressing = steps_of(lambda place, action, heading: between_rooms(place, np.array([-np.sign(place[0]), 0]), heading))
     pressing = replace(pressing, action=np.sign(-pressing.achieved_goal) * (1, 0))
-    n_stopped, n_episodes = count_stopped(pressing, steps_of(between_rooms))
-    assert are_walls(n_stopped, n_episodes)
+    assert count_stopped(pressing, steps_of(between_rooms)).are_walls
     assert count_stopped(pressing, pressing) is None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import FileError, InputError
-from ..options import ActorCriticOptions
+from ..options.agent import ActorCriticOptions
 from ..records import OBSERVATION_KEYS, Array
 from ..records.exploration import Exploration
 from ..records.reward_scale import RewardScale, scale_as_array, scale_from_array

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..options import ActorCriticOptions, AgentOptions
+from ..options.agent import ActorCriticOptions, AgentOptions
 from ..records import GoalSpec
 from . import losses
 from .networks import Adam, TargetUpdate, allocate, architectures, choose_device

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ..options import ActorCriticOptions, AgentOptions
+from ..options.agent import ActorCriticOptions, AgentOptions
 from ..records import GoalSpec
 from ..records.statistics import return_range
 from .policy import LOG_STD_RANGE

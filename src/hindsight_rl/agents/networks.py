@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from ..errors import OptionError
-from ..options import ActorCriticOptions
-from ..options.agent import DQNOptions, QRDQNOptions, TQCOptions
+from ..options.agent import ActorCriticOptions, DQNOptions, QRDQNOptions, TQCOptions
 from .forward import LAYER_NORM_EPS, Architecture, ImageEncoding, convolution_views
 from .policy import PolicySpec
 

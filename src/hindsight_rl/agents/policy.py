@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from ..errors import GoalEnvError, InputError, OptionError
-from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS, ActorCriticOptions, AgentOptions, ChoiceOptions
-from ..options.agent import SACOptions
+from ..options import CONTINUOUS_AGENTS, DISCRETE_AGENTS
+from ..options.agent import ActorCriticOptions, AgentOptions, ChoiceOptions, PolicyKind
 from ..records import Array, ArraySpec, GoalSpec
 from ..records.exploration import GREEDY, Exploration
 from ..task_structure.state_planner import StatePlanner
@@ -20,7 +20,6 @@ from ..task_structure.waypoints import GOAL, Waypoints
 from .forward import Architecture, encode, layer_norm
 from .layout import Layout
 
-PolicyKind = Literal["deterministic", "squashed_gaussian", "discrete"]
 Observed = tuple[Array, Array, Array]  # observation, achieved goal, desired goal
 
 LOG_STD_RANGE = (-20.0, 2.0)  # of a Gaussian policy, before squashing
@@ -32,7 +31,7 @@ class PolicySpec:
     """Everything about a policy except its weights.
 
     task: shapes and bounds of observations, goals and actions.
-    options: of the agent; its type says how the policy acts.
+    options: of the agent; its `policy_kind` says how the policy acts.
 
     Raises GoalEnvError if the agent cannot act in this action space, and what Layout and Subgoals raise.
     """
@@ -53,15 +52,10 @@ class PolicySpec:
                 f"shape {goal.shape} and {goal.dtype}, and {len(self.subgoals)} subgoals. Set n_waypoints=0."
             )
 
-    @cached_property
+    @property
     def kind(self) -> PolicyKind:
-        """Return the meaning of the last layer: one value per action; mean and log standard deviation; or the action.
-
-        Continuous actions are those before tanh.
-        """
-        if isinstance(self.options, ChoiceOptions):
-            return "discrete"
-        return "squashed_gaussian" if isinstance(self.options, SACOptions) else "deterministic"
+        """The meaning of the last layer, see `AgentOptions`."""
+        return self.options.policy_kind
 
     @cached_property
     def layout(self) -> Layout:

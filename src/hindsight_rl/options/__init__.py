@@ -3,9 +3,7 @@
 from .agent import AGENT_OPTIONS as AGENT_OPTIONS
 from .agent import CONTINUOUS_AGENTS as CONTINUOUS_AGENTS
 from .agent import DISCRETE_AGENTS as DISCRETE_AGENTS
-from .agent import ActorCriticOptions as ActorCriticOptions
 from .agent import AgentOptions as AgentOptions
-from .agent import ChoiceOptions as ChoiceOptions
 from .record import OptionField as OptionField
 from .record import OptionRecord as OptionRecord
 from .record import named_values as named_values

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import Ge, Le, MaxLen
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, model_validator
@@ -17,6 +17,7 @@ Channels = Annotated[tuple[Annotated[int, Ge(1), Le(1_024)], ...], MaxLen(MOST_L
 Critics = Annotated[int, Ge(1), Le(100)]  # each is two networks; published ensembles have 10
 Quantiles = Annotated[int, Ge(1), Le(1_000)]  # the loss compares each with each; published agents have 25 to 200
 GoalFeatures = Literal["none", "relative", "agreement"]
+PolicyKind = Literal["deterministic", "squashed_gaussian", "discrete"]
 
 
 class NetworkOptions(OptionRecord, title="Networks"):
@@ -107,7 +108,13 @@ class SubgoalOptions(OptionRecord, title="Subgoals"):
 
 
 class AgentOptions(SubgoalOptions, WaypointOptions, InputOptions, ExplorationOptions, UpdateOptions, NetworkOptions):
-    """Options of every agent."""
+    """Options of every agent.
+
+    policy_kind: the meaning of the policy's last layer: the action; mean and log standard deviation; or one value per
+        action. Continuous actions are those before tanh.
+    """
+
+    policy_kind: ClassVar[PolicyKind]
 
     def eps_at(self, env_steps: int) -> float:
         """Return the probability of a random action after `env_steps` environment steps."""
@@ -116,6 +123,8 @@ class AgentOptions(SubgoalOptions, WaypointOptions, InputOptions, ExplorationOpt
 
 class ChoiceOptions(AgentOptions, title="Discrete actions"):
     """Options of the agents for discrete actions."""
+
+    policy_kind = "discrete"
 
     plan_states: bool = Field(
         False,
@@ -167,6 +176,8 @@ class CloningOptions(OptionRecord, title="Demonstrations"):
 class ActorCriticOptions(CloningOptions, NoiseOptions, AgentOptions, title="Actor and critics"):
     """Options of the agents for continuous actions."""
 
+    policy_kind = "deterministic"
+
     actor_learning_rate: PositiveFloat | None = Field(None, description="learning rate of the actor; None: learning_rate")
     n_critics: Critics = Field(2, description="number of critics")
     n_target_critics: Critics | None = Field(None, description="critics, chosen at random, in the target; None: all")
@@ -202,6 +213,8 @@ class TD3Options(ActorCriticOptions, title="TD3"):
 
 class SACOptions(ActorCriticOptions, title="SAC"):
     """Soft actor-critic (Haarnoja et al. 2018). It explores by sampling from its policy."""
+
+    policy_kind = "squashed_gaussian"
 
     action_l2: NonNegativeFloat = 0.0
     random_eps: Fraction = 0.0

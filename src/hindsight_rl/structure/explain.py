@@ -68,8 +68,10 @@ def _contacts(found: Structure) -> Iterator[Finding]:
 
 def _symmetries(found: Structure) -> Iterator[Finding]:
     for tested in found.symmetries:
-        name, verdict, reason = tested.candidate.name, tested.verdict, tested.reason()
-        yield tested.loss.as_finding("symmetry", name, verdict, reason, tested.n_tested, SYMMETRY_MARGIN)
+        name, n_tested = tested.candidate.name, tested.n_tested
+        yield tested.loss.as_finding(
+            "symmetry", name, tested.verdict, tested.reason(), n_tested=n_tested, margin=SYMMETRY_MARGIN
+        )
 
 
 def explain_missing(found: Structure) -> list[str]:
@@ -89,12 +91,8 @@ def _mirrors(found: Structure) -> Iterator[str]:
         yield "no symmetries: they are looked for where columns show all dimensions of the goal, and these rarely rest"
     elif found.has_choices:
         yield "no mirrors: without an object they are looked for where actions are vectors, and not choices"
-    elif found.stopped is not None and found.has_walls:
-        n_stopped, n_episodes = found.stopped
-        yield (
-            f"no mirrors: something stops the body between other positions in {n_stopped} of {n_episodes} episodes; walls "
-            "break mirrors"
-        )
+    elif found.stops is not None and found.stops.are_walls:
+        yield found.stops.why_no_mirrors()
     elif not found.symmetries:
         yield (
             f"no mirrors yet: {FEWEST} episodes that visit each position more than once are needed, and at most "
@@ -104,11 +102,8 @@ def _mirrors(found: Structure) -> Iterator[str]:
 
 
 def _paths(found: Structure) -> Iterator[str]:
-    if found.stopped is not None and found.is_far_on_paths and found.is_open_room:
-        yield (
-            "no planned paths: goals are far away, but nothing stopped the body between other positions in "
-            f"{found.stopped[1]} episodes, so straight lines may lead to them"
-        )
+    if found.stops is not None and found.is_far_on_paths and found.is_open_room:
+        yield found.stops.why_no_paths()
 
 
 def _why_no_object(found: Structure) -> str:
@@ -151,7 +146,7 @@ def _with_contact(found: Structure) -> Iterator[str]:
     if found.contact is not None and not found.contact.leads_to_goals:
         yield f"no subgoal, as the object must be hit: {found.contact.reasons}"
     if found.hidden is not None:
-        yield from found.hidden.missing()
+        yield from found.hidden.why_not_more()
     if not found.symmetries:
         yield f"no symmetries: {_why_no_symmetries(found)}"
     yield from (symmetry.evidence() for symmetry in found.symmetries if not symmetry.holds)

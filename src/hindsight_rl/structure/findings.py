@@ -20,7 +20,7 @@ from .parts import POSITION_SIZES, Parts
 from .random_actions import SMALL_FRACTION, ActionRange, Inertia
 from .steps import BESIDE
 from .symmetry_verdicts import SymmetryVerdict, generators
-from .walls import are_walls
+from .walls import Stops
 from .workspace import Workspace
 
 MANY_LEVELS = 30  # levels times dimensions: cars with 12 learn faster from plain rewards, a hand with 60 from graded ones
@@ -40,8 +40,7 @@ class Structure:
     handles: where the tool must be to move what has no position in the goal.
     without_handle: dimensions of the goal that may need a handle, and have none.
     guesses: columns that may be the tool, if there is no contact. See `guess_tools`.
-    stopped: number of episodes in which something stops a body inside the range of positions, and of all; None: unknown, as
-        actions do not explain displacements, or with an object.
+    stops: of a body inside the range of positions; None: unknown, as actions do not explain displacements, or an object.
     has_choices: whether actions are Discrete: without an object no symmetries are sought then.
     n_onsets: number of random episodes in which the goal began to move.
     probes: number of probing episodes in which it began to move, and number of all probing episodes.
@@ -69,7 +68,7 @@ class Structure:
     without_handle: tuple[int, ...] = ()
     guesses: tuple[tuple[int, ...], ...] = ()
     has_choices: bool = False
-    stopped: tuple[int, int] | None = None
+    stops: Stops | None = None
 
     def with_symmetries(self, change: Callable[[Symmetry], Symmetry], spec: GoalSpec) -> Structure:
         """Return the same with the text of each symmetry changed, as where a frame shows goals or actions otherwise."""
@@ -95,12 +94,12 @@ class Structure:
     @property
     def has_walls(self) -> bool:
         """Whether there are walls between the positions of a body. They break mirrors, which single steps seldom show."""
-        return self.stopped is not None and are_walls(*self.stopped)
+        return self.stops is not None and self.stops.are_walls
 
     @property
     def is_open_room(self) -> bool:
         """Whether nothing stops or breaks the body, as far as was seen. Then straight lines lead to goals."""
-        return self.stopped is not None and self.stopped[0] == 0 and self.inertia.broken == 0
+        return self.stops is not None and self.stops.n_stopped == 0 and self.inertia.broken == 0
 
     @property
     def is_uncertain(self) -> bool:

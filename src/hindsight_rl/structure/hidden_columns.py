@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,34 +18,38 @@ from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 
 
 @dataclass(frozen=True)
-class DecidedColumns:
-    """What is decided before: see `infer_structure`."""
+class GivenColumns:
+    """Columns that the caller fixes.
 
-    shown: Sequence[int] = ()
-    hidden: Sequence[int] | None = None
-    may_show: bool = False
+    shown: not to hide, but for positions along axes of mirrors. hidden: all that are hidden; None: the search decides.
+    may_show: whether hidden columns that clearly matter are shown again.
+    """
+
+    shown: Sequence[int]
+    hidden: Sequence[int] | None
+    may_show: bool
 
 
 @dataclass(frozen=True)
 class HiddenColumns:
-    """Which columns are hidden, with all that was tested for it.
+    """Hidden observation columns, and the tests behind them.
 
-    A column is hidden if it is constant; if networks predict as well without it; if it is a position of the tool or of an
-    object along an axis of a mirror, and networks that see only the gaps between both predict as well; or if an option or
-    an earlier inference hides it, and networks do not clearly need it.
+    If options or an earlier inference say which columns are hidden, these are. Otherwise a column is hidden for one of
+    three reasons: it is constant; networks predict as well without it; or it is a position of the tool or of an object
+    along an axis of a mirror, and networks that see only the gaps between both predict as well. Constants that the caller
+    shows, or that are positions, are shown.
 
-    columns: that are hidden. visible: for which symmetries must hold, ascending.
-    contact: of the tool with the objects. constant: columns that never change.
+    tested: the columns that symmetries must hold for, ascending. Positions that are hidden afterwards stay among them.
+    constant: columns that never change.
     positions: of tool and objects along axes of which a mirror holds. without_positions: how much worse networks predict
         that see only the gaps between them; None: not tested.
     needed: columns that were hidden and are shown again.
-    n_failed: number of episodes that ended too early, and without a success. If there are any, no column is hidden that
-        changes: any of them may say where that is, and too few steps show it.
+    n_failed: number of episodes that ended too early, and without a success. If there are any, the search hides constants
+        only: any other column may say where that is, and too few steps show it.
     """
 
     columns: tuple[int, ...]
-    visible: tuple[int, ...]
-    contact: Contact
+    tested: tuple[int, ...]
     constant: tuple[int, ...]
     relevance: Relevance
     positions: tuple[int, ...] = ()
@@ -67,60 +71,61 @@ class HiddenColumns:
                 f"columns {listed(each.columns)} matter: the held-out error changes by {each.loss} without them"
                 for each in self.needed
             )
+            why += f"; columns {listed(self.columns)} stay hidden" if self.columns else ""
             yield Choice("hidden_observation", self.columns, why)
         elif self.columns:
-            yield Choice("hidden_observation", self.columns, self._why())
+            yield Choice("hidden_observation", self.columns, self._reason())
             why = f"goal - achieved_goal has all {goal_size} dimensions, wherever the goal lies"
             yield Choice("hidden_goal", tuple(range(goal_size)), why)
 
-    def _why(self) -> str:
-        reasons = [f"columns {listed(self.constant)} are constant"] if self.constant else []
+    def _reason(self) -> str:
+        constant = [c for c in self.columns if c in self.constant]
+        reasons = [f"columns {listed(constant)} are constant"] if constant else []
         if self.without_positions is not None and set(self.positions) <= set(self.columns):
             figures = f"without them the held-out error changes by {self.without_positions}"
             reasons.append(f"columns {listed(self.positions)} are positions along axes of mirrors: {figures}")
         tested = [c for c in self.columns if c in self.relevance.without]
-        return "; ".join([*reasons, self.relevance.evidence(tested)] if tested else reasons)
+        reasons += [self.relevance.evidence(tested)] if tested else []
+        return "; ".join(reasons) or "an option or an earlier inference hides them"
 
     def findings(self) -> Iterator[Finding]:
         """Yield the verdict of each column that was tested, or is hidden, with its figures."""
         relevance = self.relevance
         for column in sorted({*self.columns, *relevance.without}):
-            verdict = "is hidden" if column in self.columns else "is shown"
+            name, verdict = f"column {column}", "is hidden" if column in self.columns else "is shown"
             if (loss := relevance.without.get(column)) is None:
-                yield Finding("column", f"column {column}", verdict, self._why_untested(column))
+                yield Finding("column", name, verdict, self._why_untested(column))
             else:
-                reason = self._why_uncertain(column, loss) + loss.explain("without", "with", LITTLE, 1)
-                yield loss.as_finding("column", f"column {column}", verdict, reason, 1, LITTLE)
+                yield _tested(name, verdict, loss, LITTLE, self._why_shown(column, loss))
         if (loss := self.without_positions) is not None:
             verdict = "are not needed" if loss.is_below(SYMMETRY_MARGIN, 1) else "are shown"
-            reason = f"beside the gaps between them, {loss.explain('without', 'with', SYMMETRY_MARGIN, 1)}"
-            yield loss.as_finding("column", f"positions {listed(self.positions)}", verdict, reason, 1, SYMMETRY_MARGIN)
+            why = "beside the gaps between them, "
+            yield _tested(f"positions {listed(self.positions)}", verdict, loss, SYMMETRY_MARGIN, why)
         for each in self.needed:
-            name, reason = f"columns {listed(each.columns)}", each.loss.explain("without", "with", each.margin, 1)
-            yield each.loss.as_finding("column", name, "are shown again", reason, 1, each.margin)
+            yield _tested(f"columns {listed(each.columns)}", "are shown again", each.loss, each.margin)
         if (loss := relevance.together) is not None:
-            name = f"these {len(relevance.needless)} columns together"
-            reason = f"columns {listed(relevance.needless)}, {loss.explain('without', 'with', COLUMN_MARGIN, 1)}"
-            yield loss.as_finding("column", name, "are not needed", reason, 1, COLUMN_MARGIN)
+            name, why = f"these {len(relevance.needless)} columns together", f"columns {listed(relevance.needless)}, "
+            yield _tested(name, "are not needed", loss, COLUMN_MARGIN, why)
 
     def _why_untested(self, column: int) -> str:
         if column in self.constant:
             return "it never changes"
-        if column in (*self.contact.tool, *self.contact.object_columns):
+        if column in self.positions:
             return "it is a position along an axis of which a mirror holds, and differences of positions suffice"
         return "an option or an earlier inference hides it"
 
-    def _why_uncertain(self, column: int, loss: Difference) -> str:
-        """Return why a column is shown whose own figure does not say it."""
-        if column in self.columns or not loss.is_below(LITTLE, 1):
-            is_uncertain = column in self.relevance.uncertain and column not in self.columns
-            return "it is uncertain whether it matters, " if is_uncertain else ""
+    def _why_shown(self, column: int, loss: Difference) -> str:
+        """Return why a column is shown, if its own loss does not say it."""
+        if column in self.columns:
+            return ""
+        if not loss.is_below(LITTLE, 1):
+            return "it is uncertain whether it matters, " if column in self.relevance.uncertain else ""
         if not self.relevance.needless:
             return "the model explains too little of what happens, or needs one of the columns that add little, "
         return "others that add less are hidden first, and without this one too the error would grow too much, "
 
-    def missing(self) -> Iterator[str]:
-        """Yield why columns are not hidden."""
+    def why_not_more(self) -> Iterator[str]:
+        """Yield why other columns are not hidden."""
         if self.n_failed and set(self.columns) <= set(self.constant):
             yield f"no hidden columns that change: {self.n_failed} episodes failed, and any column may say where that is"
         if columns := self.relevance.uncertain:
@@ -128,11 +133,17 @@ class HiddenColumns:
             yield f"it is uncertain whether columns {listed(columns)} matter, so they stay: {evidence}"
 
 
+def _tested(name: str, verdict: str, loss: Difference, margin: float, why: str = "") -> Finding:
+    """Return what follows from the loss without some columns. why: stands before the figures."""
+    reason = why + loss.explain("without", "with", margin, 1)
+    return loss.as_finding("column", name, verdict, reason, n_tested=1, margin=margin)
+
+
 @dataclass(frozen=True, eq=False)
 class HiddenColumnSearch:
-    """Looks for columns to hide: first those that do not matter, then positions, once it is known which mirrors hold.
+    """Looks for columns to hide: first `find_needless`, then `add_positions`, once it is known which mirrors hold.
 
-    steps: with random actions, and such that seek contact, in the units of the goal. contact: of the tool with the objects.
+    steps: all of them, in the units of the goal. contact: of the tool with the objects.
     differences, controlled, constant: see `Structure`.
     """
 
@@ -142,71 +153,81 @@ class HiddenColumnSearch:
     differences: Sequence[ColumnDifference]
     controlled: ControlledColumns
     constant: tuple[int, ...]
-    decided: DecidedColumns
+    given: GivenColumns
 
     @cached_property
     def _test(self) -> ColumnTest:
-        return ColumnTest(self.steps, self.contact, self._live)
+        return ColumnTest(self.steps, self.contact, self._changing)
 
     @cached_property
-    def _live(self) -> list[int]:
+    def _changing(self) -> list[int]:
         return [c for c in range(self.units.n_columns) if c not in self.constant]
 
     @property
-    def _tool_and_objects(self) -> set[int]:
+    def _positions(self) -> set[int]:
         return {*self.contact.tool, *self.contact.object_columns}
 
     @property
     def _may_hide(self) -> bool:
-        return self.decided.hidden is None and not len(self.steps.failures)
+        return self.given.hidden is None and not len(self.steps.failures)
 
-    def before_symmetries(self) -> HiddenColumns:
-        """Return the columns to hide before symmetries are known: what is decided, or what is constant or does not matter.
+    def find_needless(self) -> HiddenColumns:
+        """Return the columns to hide before it is known which mirrors hold."""
+        if self.given.hidden is None:
+            return self._searched()
+        needed = self._needed(set(self.given.hidden).intersection(self._changing))
+        columns = set(self.given.hidden).difference(*(each.columns for each in needed))
+        return self._hidden(columns, columns, self._test.relevance([]), needed)
 
-        Gaps, what actions clearly move, and what an option shows is always seen.
+    def _searched(self) -> HiddenColumns:
+        """Hide constants, and columns that do not matter.
+
+        Positions, gaps, columns that actions clearly move and those that the caller shows are not tested.
         """
+        shown = {*self.given.shown, *self._positions}
         gaps = {*gap_columns(self.contact, self.differences), *(gap.column for gap in self.units.gaps)}
-        always = {*gaps, *self.controlled.clear, *self.decided.shown, *self._tool_and_objects}
-        relevance = self._test.relevance([c for c in self._live if c not in always] if self._may_hide else [])
-        if self.decided.hidden is None:
-            needed: tuple[NeededColumns, ...] = ()
-            visible = [c for c in self._live if c not in relevance.needless]
-            seen = {*visible, *self.decided.shown, *self._tool_and_objects}
-            hidden = set(range(self.units.n_columns)) - seen
-        else:
-            needed = self._needed(set(self.decided.hidden).intersection(self._live))
-            hidden = set(self.decided.hidden).difference(*(each.columns for each in needed))
-            visible = [c for c in self._live if c not in hidden]
+        always = {*shown, *gaps, *self.controlled.clear}
+        relevance = self._test.relevance([c for c in self._changing if c not in always] if self._may_hide else [])
+        columns = {*self.constant, *relevance.needless} - shown
+        return self._hidden(columns, relevance.needless, relevance)
+
+    def _hidden(
+        self,
+        columns: Iterable[int],
+        untested: Container[int],
+        relevance: Relevance,
+        needed: tuple[NeededColumns, ...] = (),
+    ) -> HiddenColumns:
+        """Return hidden columns. untested: changing columns that symmetries need not hold for."""
         return HiddenColumns(
-            tuple(sorted(hidden)),
-            tuple(visible),
-            self.contact,
-            self.constant,
-            relevance,
+            columns=tuple(sorted(columns)),
+            tested=tuple(c for c in self._changing if c not in untested),
+            constant=self.constant,
+            relevance=relevance,
             needed=needed,
             n_failed=len(self.steps.failures),
         )
 
-    def _needed(self, hidden: set[int]) -> tuple[NeededColumns, ...]:
+    def _needed(self, columns: set[int]) -> tuple[NeededColumns, ...]:
         """Return which hidden columns networks need. Positions are tested together, and so are all others."""
-        if not (hidden and self.decided.may_show and self._test.knows_something):
+        if not (columns and self.given.may_show and self._test.knows_something):
             return ()
-        positions = hidden & self._tool_and_objects
-        return self._test.needed([(sorted(positions), SYMMETRY_MARGIN), (sorted(hidden - positions), COLUMN_MARGIN)])
+        positions = columns & self._positions
+        return self._test.needed([(sorted(positions), SYMMETRY_MARGIN), (sorted(columns - positions), COLUMN_MARGIN)])
 
-    def after_symmetries(self, hidden: HiddenColumns, symmetries: Sequence[SymmetryVerdict]) -> HiddenColumns:
-        """Return the columns to hide with positions along axes of mirrors among them, if networks do not need these.
+    def add_positions(self, found: HiddenColumns, symmetries: Sequence[SymmetryVerdict]) -> HiddenColumns:
+        """Return what was found, with positions along axes of mirrors hidden too, if networks do not need these.
 
         An action may be a target position, or a spring may pull: then the gaps are not enough.
         """
         mirrored = mirrored_positions(self.contact, symmetries) if self._may_hide else []
-        positions = tuple(c for c in mirrored if c in hidden.visible)
+        positions = tuple(c for c in mirrored if c in found.tested)
         if not positions or not self._test.knows_something:
-            return replace(hidden, positions=positions)
-        without = self._test.without(positions, hidden.relevance.needless)
-        more = positions if without.is_below(SYMMETRY_MARGIN, 1) else ()
-        columns = tuple(sorted({*hidden.columns, *more}))
-        return replace(hidden, columns=columns, positions=positions, without_positions=without)
+            return replace(found, positions=positions)
+        without = self._test.without(positions, found.relevance.needless)
+        added = positions if without.is_below(SYMMETRY_MARGIN, 1) else ()
+        columns = tuple(sorted({*found.columns, *added}))
+        return replace(found, columns=columns, positions=positions, without_positions=without)
 
 
 def mirrored_positions(contact: Contact, symmetries: Sequence[SymmetryVerdict]) -> list[int]:

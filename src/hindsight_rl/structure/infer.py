@@ -27,7 +27,7 @@ from .findings import Structure
 from .gaps import find_gaps
 from .goal_frame import GoalFrame, find_frame
 from .handles import find_handles, single_dimensions
-from .hidden_columns import DecidedColumns, HiddenColumnSearch
+from .hidden_columns import GivenColumns, HiddenColumnSearch
 from .mirrors import Mirrors
 from .object_sequence import ObjectSequence, count_moved, find_sequence, measure_sequence
 from .own_motion import OwnMotion, find_own_motion
@@ -74,7 +74,7 @@ class _Decided:
     """
 
     known: Sequence[Symmetry]
-    columns: DecidedColumns
+    columns: GivenColumns
     moves_by_itself: bool
     has_choices: bool
     success_reward: float | None
@@ -149,7 +149,7 @@ def infer_structure(
     symmetries = [actions.of_symmetry(Symmetry.parse(text, spec)) for text in known]
     success_reward = spec.reward_high if np.isfinite(spec.reward_high) else None  # more than two rewards do not show it
     has_choices = bool(spec.action.n_values)
-    columns = DecidedColumns(shown, hidden, may_show)
+    columns = GivenColumns(shown=shown, hidden=hidden, may_show=may_show)
     decided = _Decided(symmetries, columns, moves_by_itself, has_choices, success_reward)
     stack, view, parts = _find_parts(played, decided)
     frame = find_frame(parts, view.units)
@@ -185,7 +185,7 @@ def _infer(played: _Played, spec: GoalSpec, decided: _Decided, stack: _Stack, vi
         time_limit=spec.max_episode_steps,
         longest_episode=max(map(len, episodes)),
         tolerance_levels=0 if compute_reward is None else count_tolerance_levels(compute_reward, episodes),
-        stopped=None if parts.has_object else count_stopped(steps, view.random_steps),
+        stops=None if parts.has_object else count_stopped(steps, view.random_steps),
     )
     if not (parts.has_object or decided.has_choices or found.has_walls) and copies.is_complete:
         mirrors = Mirrors(steps, copies.complete, constant, units, decided.known, played.reward_pairs)
@@ -317,16 +317,22 @@ def _with_contact(
     found: Structure, sequence: ObjectSequence, steps: Steps, decided: _Decided, rewards: RewardPairs | None
 ) -> Structure:
     """Return the structure with measured contacts, and the columns to hide and the symmetries that their steps show."""
-    columns = HiddenColumnSearch(
-        steps, sequence.joint, found.units, found.differences, found.controlled, found.constant, decided.columns
+    search = HiddenColumnSearch(
+        steps=steps,
+        contact=sequence.joint,
+        units=found.units,
+        differences=found.differences,
+        controlled=found.controlled,
+        constant=found.constant,
+        given=decided.columns,
     )
-    hidden = columns.before_symmetries()
-    symmetries = find_symmetries(steps, hidden.visible, found, sequence, decided.known, rewards)
+    hidden = search.find_needless()
+    symmetries = find_symmetries(steps, hidden.tested, found, sequence, decided.known, rewards)
     exchanges = {each.candidate.objects: each.candidate.symmetry.observation for each in symmetries}
     return replace(
         found,
         sequence=sequence.with_columns(exchanges, found.units),
-        hidden=columns.after_symmetries(hidden, symmetries),
+        hidden=search.add_positions(hidden, symmetries),
         symmetries=symmetries,
     )
 

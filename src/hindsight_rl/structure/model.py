@@ -58,10 +58,12 @@ class Difference:
         mean, low, high, most = (_percent(value) for value in (self.mean, *self.interval(n_tested), margin))
         return f"{mean} % (interval {low} to {high} %, at most {most} % is accepted)"
 
-    def as_finding(self, kind: FindingKind, name: str, verdict: str, reason: str, n_tested: int, limit: float) -> Finding:
-        """Return what follows from it, with its interval. limit: that the difference is compared with."""
+    def as_finding(
+        self, kind: FindingKind, name: str, verdict: str, reason: str, *, n_tested: int, margin: float
+    ) -> Finding:
+        """Return a finding with this difference and its interval. margin: the largest difference that is accepted."""
         low, high = self.interval(n_tested)
-        return Finding(kind, name, verdict, reason, (), self.mean, low, high, limit)
+        return Finding(kind, name, verdict, reason, (), self.mean, low, high, margin)
 
     def __str__(self) -> str:
         """Return it in percent."""

@@ -2,14 +2,42 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..records import Array
 from .steps import EXCEPTIONS, LITTLE, MOSTLY, TINY, Steps
 
 
-def count_stopped(steps: Steps, random_steps: Steps) -> tuple[int, int] | None:
-    """Return in how many episodes something stops a body where others go on, and the number of episodes.
+class Stops(NamedTuple):
+    """In how many episodes something stops a body where others go on, and the number of episodes."""
+
+    n_stopped: int
+    n_episodes: int
+
+    @property
+    def are_walls(self) -> bool:
+        """Whether it is stopped in so many episodes that no chance collision explains it."""
+        return self.n_stopped > LITTLE * self.n_episodes
+
+    def why_no_mirrors(self) -> str:
+        """Return why no mirrors are looked for among walls."""
+        return (
+            f"no mirrors: something stops the body between other positions in {self.n_stopped} of {self.n_episodes} "
+            "episodes; walls break mirrors"
+        )
+
+    def why_no_paths(self) -> str:
+        """Return why no paths are planned where nothing stops the body."""
+        return (
+            "no planned paths: goals are far away, but nothing stopped the body between other positions in "
+            f"{self.n_episodes} episodes, so straight lines may lead to them"
+        )
+
+
+def count_stopped(steps: Steps, random_steps: Steps) -> Stops | None:
+    """Count the episodes in which something stops a body inside the range of its positions.
 
     A linear function of the action and the last displacement must explain the displacements in most random steps (a
     policy that learns may press against walls most of the time); None if it does not. A body is stopped where it moves
@@ -25,7 +53,7 @@ def count_stopped(steps: Steps, random_steps: Steps) -> tuple[int, int] | None:
     positions, wanted = np.sort(steps.achieved_goal, axis=0), steps.achieved_goal + expected
     below = np.stack([np.searchsorted(*each) for each in zip(positions.T, wanted.T, strict=True)], 1) / len(steps)
     is_inside = np.where(expected > 0, 1 - below, below) > EXCEPTIONS
-    return len(np.unique(steps.episode[(is_slowed & is_inside).any(1)])), n_episodes
+    return Stops(len(np.unique(steps.episode[(is_slowed & is_inside).any(1)])), n_episodes)
 
 
 def _inputs(steps: Steps) -> Array:
@@ -45,8 +73,3 @@ def _explain(steps: Steps) -> Array | None:
         fits, least = error <= median, median
     is_explained = least < EXCEPTIONS * np.median(np.linalg.norm(displacement, axis=1))
     return weights if is_explained else None
-
-
-def are_walls(n_stopped: int, n_episodes: int) -> bool:
-    """Return whether a body is stopped in so many episodes that no chance collision explains it."""
-    return n_stopped > LITTLE * n_episodes
