@@ -140,6 +140,8 @@ class Structure:
             yield Feature("cancelling_actions", inertia)
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
+        if (n := len(self._whole_goal)) > max(POSITION_SIZES):
+            yield Feature("larger_goals", f"the goal has {n} dimensions, and a position at most {max(POSITION_SIZES)}")
         if self.inertia.has_speed:
             yield Feature("speeds", inertia)
         if self.is_far_on_paths and not self.is_open_room:
