@@ -26,7 +26,7 @@ def options_of(measures, *presets):
 )
 def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, options):
     measures = {"steps_to_goal": steps_to_goal} | ({} if limit is None else {"time_limit": limit})
-    assert options_of(measures, "body") == options | {"relabel": "future=0.6,desired=0.4"}
+    assert options_of(measures, "body") == options | {"relabel": "future=0.4,desired=0.4"}
 
 
 @pytest.mark.parametrize(("limit", "steps"), [(400, 120), (300, 100)])

@@ -255,23 +255,22 @@ def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
 @pytest.mark.parametrize(
     ("steps_to_goal", "apart", "limit", "goal_size", "presets"),
     [
-        (50.0, 0.9, 300, 2, ["body", "waypoints", "many_starts"]),
-        (50.0, 0.1, 300, 2, ["body", "waypoints"]),  # all episodes start at one position
-        (50.0, 0.9, None, 2, ["body", "waypoints"]),
-        (50.0, 0.9, 300, 4, ["body", "larger_goals"]),
-        (50.0, 0.9, 300, 1, ["body"]),  # along a line there is one path
-        (39.0, 0.9, 300, 2, ["body"]),
+        (50.0, 0.9, 300, 2, ["few_dimensions", "waypoints", "many_starts"]),
+        (50.0, 0.1, 300, 2, ["few_dimensions", "waypoints"]),  # all episodes start at one position
+        (50.0, 0.9, None, 2, ["few_dimensions", "waypoints"]),
+        (50.0, 0.9, 300, 4, []),
+        (50.0, 0.9, 300, 1, ["few_dimensions"]),  # along a line there is one path
+        (39.0, 0.9, 300, 2, ["few_dimensions"]),
     ],
 )
 def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apart, limit, goal_size, presets):
     copies = replace(inferred[0].copies, columns=tuple(range(goal_size)))
     parts, inertia = Parts((Part((0, 1), "body", 0.0),), 1.0), Inertia(0.5, steps_to_goal, apart)
     far = replace(inferred[0], parts=parts, sequence=None, inertia=inertia, copies=copies, time_limit=limit)
-    assert [feature.preset for feature in far.features()] == presets
+    assert [feature.preset for feature in far.features()] == ["body", *presets]
     fast, fragile = (replace(far, inertia=replace(inertia, **change)) for change in ({"has_speed": True}, {"broken": 0.2}))
-    of_size = presets[1:] if "larger_goals" in presets else []
-    assert [feature.preset for feature in fast.features()] == ["body", *of_size, "speeds"]
-    assert [feature.preset for feature in fragile.features()] == ["body", *of_size]
+    assert [feature.preset for feature in fast.features()] == ["body", *presets[:1], "speeds"]
+    assert [feature.preset for feature in fragile.features()] == ["body", *presets[:1]]
 
 
 def test_far_goals_need_no_waypoints_where_nothing_stops_the_body(inferred):
@@ -279,9 +278,9 @@ def test_far_goals_need_no_waypoints_where_nothing_stops_the_body(inferred):
     far = replace(inferred[0], parts=parts, sequence=None, inertia=Inertia(0.5, 50.0), stops=Stops(0, 5))
     pits, walls = replace(far, inertia=Inertia(0.5, 50.0, broken=0.1)), replace(far, stops=Stops(1, 5))
     for each in (pits, walls, replace(far, stops=None)):
-        assert [feature.preset for feature in each.features()] == ["body", "waypoints"]
+        assert [feature.preset for feature in each.features()] == ["body", "few_dimensions", "waypoints"]
         assert not any("no planned paths" in line for line in explain_missing(each))
-    assert [feature.preset for feature in far.features()] == ["body"]
+    assert [feature.preset for feature in far.features()] == ["body", "few_dimensions"]
     assert any("no planned paths" in line and "in 5 episodes" in line for line in explain_missing(far))
 
 
