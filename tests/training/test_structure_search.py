@@ -614,7 +614,7 @@ def test_an_easy_task_does_not_wait():
     with HER("PointReach-v0", recipe="default", **FAST) as model:
         model.learn(150)
         assert model.trainer.search.state.phase == "learning"
-        assert [choice.option for choice in model.trainer.search.state.found.structure] == ["relabel", "discount"]
+        assert {choice.option for choice in model.trainer.search.state.found.structure} == {"relabel", "discount"}
         assert model.trainer.counts.updates > 0
 
 

@@ -114,7 +114,7 @@ class AgentOptions(SubgoalOptions, WaypointOptions, InputOptions, ExplorationOpt
         action. Continuous actions are those before tanh.
     """
 
-    policy_kind: ClassVar[PolicyKind]
+    policy_kind: ClassVar[PolicyKind] = "deterministic"
 
     def eps_at(self, env_steps: int) -> float:
         """Return the probability of a random action after `env_steps` environment steps."""
@@ -175,8 +175,6 @@ class CloningOptions(OptionRecord, title="Demonstrations"):
 
 class ActorCriticOptions(CloningOptions, NoiseOptions, AgentOptions, title="Actor and critics"):
     """Options of the agents for continuous actions."""
-
-    policy_kind = "deterministic"
 
     actor_learning_rate: PositiveFloat | None = Field(None, description="learning rate of the actor; None: learning_rate")
     n_critics: Critics = Field(2, description="number of critics")
