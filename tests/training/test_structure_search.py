@@ -261,7 +261,8 @@ def test_an_agent_that_improves_goes_on_with_its_columns_and_more_symmetries(inf
     """They are tested for the columns that its networks see, and nothing else that was found then changes."""
     search, asked = inferred.trainer.search, []
     known = found_by_steps(hidden_observation=(4,), noise=0.2)
-    found = replace(search._infer(inferred.trainer.buffer.timeline.episodes()), symmetries=(HOLDING,), hidden=(4, 5))
+    found = search._infer(inferred.trainer.buffer.timeline.episodes())
+    found = replace(found, symmetries=(HOLDING,), hidden=replace(found.hidden, columns=(4, 5)))
     monkeypatch.setattr(search, "state", replace(search.state, found=known, has_contact=True))
     monkeypatch.setattr(search, "_infer", lambda *parts, shown, may_show: asked.append((parts[-1], may_show)) or found)
     monkeypatch.setattr(structure_search, "may_be_replaced", lambda run: False)
