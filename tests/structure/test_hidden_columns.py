@@ -7,13 +7,10 @@ import pytest
 from pusher import COLUMNS, SPEC, Pusher, options_of, structure_of
 
 from hindsight_rl.records import Episode
-from hindsight_rl.structure import Contact, explain_findings, explain_missing, infer_structure
-from hindsight_rl.structure.hidden_columns import mirrored_positions
+from hindsight_rl.structure import explain_findings, explain_missing, infer_structure
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.relevance import ColumnTest
 from hindsight_rl.structure.steps import Steps
-from hindsight_rl.structure.symmetry_verdicts import Candidate, SymmetryVerdict
-from hindsight_rl.task_structure.symmetries import Symmetry
 
 
 class Steered(Pusher):
@@ -82,13 +79,3 @@ def test_networks_that_see_nothing_but_noise_know_nothing(inferred):
     columns = [*COLUMNS["tool"], *COLUMNS["object"], *COLUMNS["velocity"]]
     assert ColumnTest(steps, structure.contact, columns).knows_something
     assert not ColumnTest(noise, structure.contact, columns).knows_something
-
-
-@pytest.mark.parametrize(("holding", "positions"), [([0, 1], [0, 1, 2, 3]), ([1], [1, 3]), ([], [])])
-def test_positions_along_axes_of_mirrors_that_hold_may_be_hidden(holding, positions):
-    loss, opposite = Difference(0.0, 0.1), Difference(4.0, 0.1)
-    mirrors = [
-        Candidate(text, Symmetry.parse(text, SPEC), (k,)) for k, text in enumerate(["g0=-g0 a0=-a0", "g1=-g1 a1=-a1"])
-    ]
-    symmetries = [SymmetryVerdict(each, each.name, loss, opposite, is_product=each.axes[0] in holding) for each in mirrors]
-    assert mirrored_positions(Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0, 0.0), symmetries) == positions

@@ -11,6 +11,7 @@ from hindsight_rl.rollout.plans import ProbingActor
 from hindsight_rl.structure import Contact, explain_missing, infer_structure, plan_probing
 from hindsight_rl.structure.axis_symmetries import AxisSymmetries
 from hindsight_rl.structure.contact import is_at_task
+from hindsight_rl.structure.hidden_columns import mirrored_positions
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.parts import Part, Parts
 from hindsight_rl.structure.random_actions import Inertia
@@ -203,12 +204,14 @@ def symmetries_with(losses, distance, opposite=4.0):
     ]
 
 
-@pytest.mark.parametrize("turn_loss", [0.0, 1.0])
-def test_a_mirror_that_follows_from_a_quarter_turn_holds(turn_loss):
+@pytest.mark.parametrize(("turn_loss", "positions"), [(0.0, [0, 1, 2, 3]), (1.0, [1, 3])])
+def test_a_mirror_that_follows_from_a_quarter_turn_holds_and_positions_may_be_hidden(turn_loss, positions):
     """The mirror of the second axis and x -> -y, y -> x make the mirror of the first axis."""
+    contact = Contact((0, 1), (2, 3), 5, (0.1, 0.1, 0.1), 1.0, 0.0)
     symmetries = with_consequences(symmetries_with([0.3, 0.0, turn_loss], 0.0))
     assert [each.holds for each in symmetries] == [turn_loss == 0, True, turn_loss == 0]
     assert symmetries[0].verdict == ("follows from others" if turn_loss == 0 else "is uncertain, so it is not used")
+    assert mirrored_positions(contact, symmetries) == positions
 
 
 def test_of_symmetries_with_a_refuted_product_the_least_certain_is_left_out():

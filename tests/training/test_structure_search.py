@@ -18,6 +18,7 @@ from hindsight_rl.recipes.files import save_recipe
 from hindsight_rl.records import ArraySpec, Episode, GoalSpec
 from hindsight_rl.rollout.collect import play_episode
 from hindsight_rl.structure import Endings
+from hindsight_rl.structure.columns import listed
 from hindsight_rl.structure.model import Difference
 from hindsight_rl.structure.relevance import NeededColumns
 from hindsight_rl.structure.steps import LITTLE
@@ -308,8 +309,8 @@ def test_an_agent_that_improves_is_shown_the_columns_that_turn_out_to_matter(inf
     changed, after = trainer.agent, trainer.settings
     trainer.rebuild(parts, settings)
     assert after.agent_options.hidden_observation == still_hidden
-    why = "columns 0 matter: the held-out error changes by +80 +- 10 % without them; columns "
-    assert after.reasons["hidden_observation"].startswith(why)
+    why = "columns 0 matter: the held-out error changes by +80 +- 10 % without them"
+    assert after.reasons["hidden_observation"] == f"{why}; columns {listed(still_hidden)} stay hidden"
     assert changed is not agent
     assert changed.n_updates == n_updates
     assert changed.values(trainer.buffer.timeline.episodes()[0]) == pytest.approx(values, abs=1e-4)
@@ -615,7 +616,8 @@ def test_an_easy_task_does_not_wait():
     with HER("PointReach-v0", recipe="default", **FAST) as model:
         model.learn(150)
         assert model.trainer.search.state.phase == "learning"
-        assert {choice.option for choice in model.trainer.search.state.found.structure} == {"relabel", "discount"}
+        options = [choice.option for choice in model.trainer.search.state.found.structure]
+        assert options == ["relabel", "discount", "relabel"]  # the last value counts
         assert model.trainer.counts.updates > 0
 
 

@@ -154,13 +154,13 @@ class Structure:
             yield Feature("cancelling_actions", self.action_range.evidence())
 
     def _few_dimensions(self) -> Iterator[Feature]:
-        if (n := len(self._whole_goal)) <= max(POSITION_SIZES):
+        if (n := self._goal_size) <= max(POSITION_SIZES):
             yield Feature("few_dimensions", f"the goal has {n} dimensions, and a position at most {max(POSITION_SIZES)}")
 
     @property
     def has_paths(self) -> bool:
         """Whether waypoints may lead to goals: a few hundred cover a space, but no more. Along a line there is one path."""
-        return not self.parts.has_object and len(self._whole_goal) in POSITION_SIZES and self.inertia.follows_paths
+        return not self.parts.has_object and self._goal_size in POSITION_SIZES and self.inertia.follows_paths
 
     @property
     def is_far_on_paths(self) -> bool:
@@ -171,7 +171,7 @@ class Structure:
         """Return the structure that follows as options, with their evidence."""
         found = [*self._without_object(), *self._with_contact()]
         if self.hidden is not None:
-            found += self.hidden.choices(len(self._whole_goal))
+            found += self.hidden.choices(self._goal_size)
         if self.workspace is not None and self.workspace.is_left:
             found += [Choice(*option, self.workspace.evidence()) for option in self.workspace.options().items()]
         if used := generators(self.symmetries):
@@ -190,11 +190,11 @@ class Structure:
     @property
     def _is_graded(self) -> bool:
         """Whether so many dimensions must be right at once that few steps succeed."""
-        return len(self._whole_goal) * self.tolerance_levels >= MANY_LEVELS
+        return self._goal_size * self.tolerance_levels >= MANY_LEVELS
 
     @property
     def _why_graded(self) -> str:
-        n = len(self._whole_goal)
+        n = self._goal_size
         return f"with {self.tolerance_levels} tolerance levels in each of {n} dimensions, most starts count as a success"
 
     @property
@@ -223,8 +223,8 @@ class Structure:
             yield Choice("column_differences", missing, "no column holds these gaps between tool and object")
 
     @property
-    def _whole_goal(self) -> tuple[int, ...]:
-        return tuple(range(len(self.copies.columns)))
+    def _goal_size(self) -> int:
+        return len(self.copies.columns)
 
 
 def plan_probing(found: Structure, sequence: ObjectSequence) -> Probing:
