@@ -64,7 +64,7 @@ def test_the_recipe_that_a_run_writes_at_its_end_holds_what_it_found(tmp_path, m
     options = load_recipe("mine.toml").options
     assert options["structure"] == structure
     assert options["discount"] == settings["options"]["discount"] == 0.95
-    relabel = "future=0.6,desired=0.4" if structure == "inferred" else ""
+    relabel = "future=0.4,desired=0.4" if structure == "inferred" else ""
     assert options["relabel"] == settings["options"]["relabel"] == relabel
     capsys.readouterr()
     assert main(["train", "PointReach-v0", "--recipe", "mine.toml", "--workers", "0"]) == 0
@@ -95,7 +95,7 @@ def test_the_first_lines_say_what_is_declared_and_what_is_not_used(tmp_path, mon
     assert main([*RUN, "--steps", "300", "--hidden-observation", "2", "--relabel", "future=0.8"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "recipe 'default' (hidden_observation declared, the rest inferred: nothing found yet)" in printed
-    assert "not used: relabel = future=0.6,desired=0.4, since you set relabel = future=0.8" in printed
+    assert "not used: relabel = future=0.4,desired=0.4, since you set relabel = future=0.8" in printed
 
 
 def test_a_name_stays_with_a_run_that_is_resumed_without_it(tmp_path):

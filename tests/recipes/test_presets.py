@@ -32,7 +32,7 @@ def test_training_episodes_are_as_long_as_goals_need(steps_to_goal, limit, optio
 @pytest.mark.parametrize(("limit", "steps"), [(400, 120), (300, 100)])
 def test_plans_from_many_starts_need_short_episodes_of_at_most_a_third_of_the_limit(limit, steps):
     measures = {"steps_to_goal": 80.0, "time_limit": limit}
-    waypoints = {"n_waypoints": 400, "critic_layer_norm": True}
+    waypoints = {"n_waypoints": 400, "critic_layer_norm": True, "relabel": "future=0.6,desired=0.4"}
     assert options_of(measures, "waypoints") == waypoints
     assert options_of(measures, "many_starts") == {"training_episode_steps": steps}
 
@@ -40,7 +40,7 @@ def test_plans_from_many_starts_need_short_episodes_of_at_most_a_third_of_the_li
 def test_what_a_preset_needs_is_not_needed_by_itself():
     choices = preset_choices([Feature("waypoints", "far", needs="n_waypoints")], {})
     needs = {choice.option: choice.needs for choice in choices}
-    assert needs == {"n_waypoints": "", "critic_layer_norm": "n_waypoints"}
+    assert needs == {"n_waypoints": "", "critic_layer_norm": "n_waypoints", "relabel": "n_waypoints"}
 
 
 def test_an_object_that_must_be_hit_gets_exact_hits_later():

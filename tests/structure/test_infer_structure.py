@@ -231,6 +231,13 @@ def test_a_model_that_does_not_refute_the_opposite_motion_accepts_nothing():
     assert "the model knows too little" in found[0].evidence()
 
 
+@pytest.mark.parametrize(("goal_size", "relabel"), [(2, "future=0.6,desired=0.4"), (4, "future=0.6,desired=0.2")])
+def test_an_object_whose_goal_is_a_position_learns_without_goals_of_their_own_episodes(inferred, goal_size, relabel):
+    reached = inferred[0]
+    found = replace(reached, copies=replace(reached.copies, columns=tuple(range(goal_size))))
+    assert options_of(found)["relabel"] == relabel
+
+
 def test_an_object_that_must_be_hit_gets_exact_hits_later(inferred):
     reached = inferred[0]
     contact = replace(reached.contact, in_reach=0.1, moves_on=0.5)
@@ -258,12 +265,12 @@ def test_graded_rewards_count_where_many_numbers_must_be_right(inferred):
 @pytest.mark.parametrize(
     ("steps_to_goal", "apart", "limit", "goal_size", "presets"),
     [
-        (50.0, 0.9, 300, 2, ["few_dimensions", "waypoints", "many_starts"]),
-        (50.0, 0.1, 300, 2, ["few_dimensions", "waypoints"]),  # all episodes start at one position
-        (50.0, 0.9, None, 2, ["few_dimensions", "waypoints"]),
+        (50.0, 0.9, 300, 2, ["waypoints", "many_starts"]),
+        (50.0, 0.1, 300, 2, ["waypoints"]),  # all episodes start at one position
+        (50.0, 0.9, None, 2, ["waypoints"]),
         (50.0, 0.9, 300, 4, []),
-        (50.0, 0.9, 300, 1, ["few_dimensions"]),  # along a line there is one path
-        (39.0, 0.9, 300, 2, ["few_dimensions"]),
+        (50.0, 0.9, 300, 1, []),  # along a line there is one path
+        (39.0, 0.9, 300, 2, []),
     ],
 )
 def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apart, limit, goal_size, presets):
@@ -272,8 +279,8 @@ def test_far_goals_of_few_dimensions_get_waypoints(inferred, steps_to_goal, apar
     far = replace(inferred[0], parts=parts, sequence=None, inertia=inertia, copies=copies, time_limit=limit)
     assert [feature.preset for feature in far.features()] == ["body", *presets]
     fast, fragile = (replace(far, inertia=replace(inertia, **change)) for change in ({"has_speed": True}, {"broken": 0.2}))
-    assert [feature.preset for feature in fast.features()] == ["body", *presets[:1], "speeds"]
-    assert [feature.preset for feature in fragile.features()] == ["body", *presets[:1]]
+    assert [feature.preset for feature in fast.features()] == ["body", "speeds"]
+    assert [feature.preset for feature in fragile.features()] == ["body"]
 
 
 def test_far_goals_need_no_waypoints_where_nothing_stops_the_body(inferred):
@@ -281,9 +288,9 @@ def test_far_goals_need_no_waypoints_where_nothing_stops_the_body(inferred):
     far = replace(inferred[0], parts=parts, sequence=None, inertia=Inertia(0.5, 50.0), stops=Stops(0, 5))
     pits, walls = replace(far, inertia=Inertia(0.5, 50.0, broken=0.1)), replace(far, stops=Stops(1, 5))
     for each in (pits, walls, replace(far, stops=None)):
-        assert [feature.preset for feature in each.features()] == ["body", "few_dimensions", "waypoints"]
+        assert [feature.preset for feature in each.features()] == ["body", "waypoints"]
         assert not any("no planned paths" in line for line in explain_missing(each))
-    assert [feature.preset for feature in far.features()] == ["body", "few_dimensions"]
+    assert [feature.preset for feature in far.features()] == ["body"]
     assert any("no planned paths" in line and "in 5 episodes" in line for line in explain_missing(far))
 
 

@@ -123,7 +123,8 @@ class Structure:
 
     def _features_of_objects(self) -> Iterator[Feature]:
         yield Feature("object", self.parts.evidence())
-        yield from self._few_dimensions()
+        if (n := self._goal_size) <= max(POSITION_SIZES):
+            yield Feature("few_dimensions", f"the goal has {n} dimensions, and a position at most {max(POSITION_SIZES)}")
         if not self.parts.body:
             yield Feature("lone_object", self.parts.evidence())
         if self.contact is None and self.handles:
@@ -141,7 +142,6 @@ class Structure:
             yield Feature("cancelling_actions", inertia)
         evidence = f"{inertia}; the time limit is {'not known' if limit is None else f'{limit} steps'}"
         yield Feature("body", evidence)
-        yield from self._few_dimensions()
         if self.inertia.has_speed:
             yield Feature("speeds", inertia)
         if self.is_far_on_paths and not self.is_open_room:
@@ -152,10 +152,6 @@ class Structure:
             yield Feature("many_dimensions", self._why_graded, needs="tolerance_levels")
         if self.action_range is not None and self.action_range.small_suffices:
             yield Feature("cancelling_actions", self.action_range.evidence())
-
-    def _few_dimensions(self) -> Iterator[Feature]:
-        if (n := self._goal_size) <= max(POSITION_SIZES):
-            yield Feature("few_dimensions", f"the goal has {n} dimensions, and a position at most {max(POSITION_SIZES)}")
 
     @property
     def has_paths(self) -> bool:
