@@ -269,7 +269,7 @@ def test_missing_weights_generator_and_wrong_shapes_are_refused():
     [
         (choice(3, 4), r"Discrete\(4\).*dqn, qrdqn"),
         (box(4, 0.0, 1.0, "int8"), "int8"),
-        (box(1, -np.inf, np.inf), "RescaleAction"),
+        (box(1, -np.inf, np.inf), "Declare such bounds, or use gymnasium.wrappers.TransformAction"),
         (ArraySpec((2,), "float32", (0.0, 1.0), (1.0, 1.0)), "below"),
     ],
 )

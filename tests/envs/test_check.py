@@ -805,7 +805,7 @@ def test_actions_that_no_agent_returns_are_an_error():
     env.action_space = spaces.Box(-1, 1, (1,), np.int64)
     level, sentence = finding(env, "action bounds")
     assert level == "error"
-    assert sentence.endswith("Declare MultiDiscrete, or floats that step rounds")
+    assert sentence.endswith("Declare floats that step rounds, or MultiDiscrete if there are at most 4,096 combinations")
 
 
 def test_goals_of_too_many_values_are_an_error():

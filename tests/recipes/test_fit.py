@@ -6,6 +6,12 @@ from hindsight_rl.recipes import FITTED, FITTED_DISCRETE, fit
 from hindsight_rl.records import GoalSpec
 
 
+def choices(limit):
+    """Return what is chosen for a task with this time limit, by option."""
+    seen = spaces.Dict({key: spaces.Box(-1, 1, (3,)) for key in ("observation", "achieved_goal", "desired_goal")})
+    return {choice.option: choice for choice in fit(GoalSpec.from_spaces(seen, spaces.Box(-1, 1, (2,)), limit))}
+
+
 def options(observation=10, goal=3, action=4, limit=50, goal_space=None, action_space=None):
     """Return what is chosen for a task of these sizes, by option."""
     goals = goal_space or spaces.Box(-np.inf, np.inf, (goal,), np.float64)
@@ -29,6 +35,24 @@ def test_networks_by_size_worked_out_by_hand():
 def test_discount_and_random_steps_by_time_limit(limit, discount, steps):
     chosen = options(limit=limit)
     assert (chosen["discount"], chosen["random_steps"]) == (discount, steps)
+
+
+@pytest.mark.parametrize(
+    ("limit", "random_steps", "eval_every"),
+    [
+        (50, (250, "about 5 episodes"), (2500, "about 50 episodes")),
+        (12, (200, "about 17 episodes"), (600, "about 50 episodes")),
+        (400, (500, "about 1 episode"), (5000, "about 12 episodes")),
+        (9000, (500, "less than one episode"), (5000, "about 1 episode")),
+    ],
+)
+def test_reasons_count_the_episodes_of_the_steps(limit, random_steps, eval_every):
+    chosen = choices(limit)
+    assert (chosen["random_steps"].value, chosen["random_steps"].reason) == (
+        random_steps[0],
+        f"{random_steps[1]}, for the normalizer",
+    )
+    assert (chosen["eval_every"].value, chosen["eval_every"].reason) == eval_every
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,26 @@ def test_an_outcome_has_the_first_goal_and_the_last_distance():
     assert outcome.desired_goal == (3.0, 4.0)
     assert outcome.episode_return == -1.0
     assert outcome.final_distance == 4.0
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["observation", "achieved_goal", "desired_goal", "reward"])
+def test_an_episode_with_nan_or_infinity_is_a_failure(name, value):
+    broken = episode(True)
+    getattr(broken, name)[1] = value
+    outcome = outcome_of(broken, 0)
+    assert (outcome.success, outcome.is_finite) == (False, False)
+    assert str(outcome).startswith("failure (NaN or infinity in its steps), return")
+    evaluation = Evaluation((outcome, outcome_of(episode(True), 1)))
+    assert evaluation.success_rate == 0.5
+    assert str(evaluation).endswith(", 1 failed with NaN or infinity in an observation, a goal or a reward")
+
+
+@pytest.mark.parametrize(("distance", "text"), [(0.0, "0.0000"), (2.34e-6, "2.3e-06"), (0.001, "0.0010"), (1.5, "1.5000")])
+def test_small_distances_are_shown(distance, text):
+    outcome = replace(outcome_of(episode(True), 0), final_distance=distance)
+    assert str(outcome) == f"success, return -1.00, final distance {text}, 2 steps"
+    assert str(Evaluation((outcome,))).endswith(f"final distance {text}")
 
 
 def test_statistics_of_two_episodes():

@@ -145,7 +145,7 @@ def _check_action(action: ArraySpec, kind: PolicyKind) -> None:
     if kind != "discrete" and (not action.is_bounded or not (low < high).all()):
         raise GoalEnvError(
             f"Expected finite action bounds, the lower below the upper, got {action.low} to {action.high}. "
-            f"Use gymnasium.wrappers.RescaleAction."
+            f"Declare such bounds, or use gymnasium.wrappers.TransformAction."
         )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..agents.policy import Policy
 from ..envs.goal_env import has_display, make_goal_env, read_spec
 from ..envs.minari_data import check_new, write_episodes
-from ..envs.random_play import Environment, name_of
+from ..envs.random_play import Environment
 from ..envs.wrappers import DiscreteActions
 from ..errors import FileError, HindsightError, InputError, OptionError
 from ..her import HER
@@ -129,10 +129,12 @@ class Player(NamedTuple):
     """What plays the episodes.
 
     author: what chooses the actions, in words.
+    name: of the environment, with the module that registers it.
     limit: steps per episode at most; None leaves the limit to the environment.
     """
 
     environment: Environment
+    name: str
     act: Callable[[Observation], Array]
     author: str
     limit: int | None
@@ -150,7 +152,7 @@ def record(arguments: Namespace) -> None:
             episodes.append(play_episode(player.environment, player.act, start, number, player.limit, player.info_keys))
         write_episodes(name, player.environment, episodes, player.author)
     say(f"data set: {name}, {len(episodes)} episodes, {sum(bool(each.success) for each in episodes)} of them successful")
-    say_command(f"train {arguments.env or name_of(player.environment)} --demonstrations {name}")
+    say_command(f"train {player.name} --demonstrations {name}")
 
 
 def _player(arguments: Namespace) -> Player:
@@ -170,8 +172,10 @@ def policy_player(run: Path, env: str | None, trusts_module: bool) -> Player:
     saved = SavedModel.read(run)
     environment, settings, policy = made_environment(saved, env, trusts_module), saved.settings, Policy(saved.policy)
     policy.load(saved.weights)
+    module = settings.rollout.env_module
+    name = env or f"{module}:" * (module is not None) + environment_id(saved.spec)
     limit, keys = settings.rollout.max_episode_steps, settings.replay.info_keys
-    return Player(environment, PolicyActor(policy), f"hindsight-rl {settings.agent}", limit, keys)
+    return Player(environment, name, PolicyActor(policy), f"hindsight-rl {settings.agent}", limit, keys)
 
 
 def script_player(script: str, env: str, options: Mapping[str, Any], info_keys: tuple[str, ...]) -> Player:
@@ -195,7 +199,7 @@ def script_player(script: str, env: str, options: Mapping[str, Any], info_keys: 
             raise InputError(f"An action of {script} must be in {space}, got {action}. Clip it, and check its shape.")
         return np.asarray(numbered.number(action)) if numbered else action
 
-    return Player(environment, act, script, None, info_keys)
+    return Player(environment, env, act, script, None, info_keys)
 
 
 def _find(script: str) -> Callable[[Observation], Any]:

@@ -26,6 +26,7 @@ from .reward_rules import (
     check_reward_timing,
     check_reward_values,
 )
+from .wrappers import MOST_ACTIONS
 
 LONG_STEPS = 1_000  # of an episode that shows whether an environment without a known time limit ends
 
@@ -49,7 +50,7 @@ def check_action_bounds(probe: Probe) -> Answer:
     """Actions are scaled by their bounds, so these must be finite and differ."""
     action = probe.spec.action
     if action.n_values is None and np.dtype(action.dtype).kind != "f":
-        fix = "Declare MultiDiscrete, or floats that step rounds"
+        fix = f"Declare floats that step rounds, or MultiDiscrete if there are at most {MOST_ACTIONS:,} combinations"
         return "error", f"actions are arrays of {action.dtype}, which no agent returns. {fix}"
     low, high = action.bounds()
     if action.n_values is None and (low == high).any():
@@ -58,7 +59,7 @@ def check_action_bounds(probe: Probe) -> Answer:
     if action.is_bounded:
         ranges = dict.fromkeys(f"{low:g} to {high:g}" for low, high in zip(action.low, action.high, strict=True))
         return "ok", listed(list(ranges))
-    return "error", "not all are finite, so actions cannot be scaled. Use gymnasium.wrappers.RescaleAction"
+    return "error", "not all are finite, so actions cannot be scaled. Declare finite ones, or use gymnasium.wrappers.TransformAction"
 
 
 def check_time_limit(probe: Probe) -> Answer:

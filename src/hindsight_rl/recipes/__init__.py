@@ -198,14 +198,20 @@ def _steps_of(episodes: int, spec: GoalSpec) -> int:
     return episodes * (spec.max_episode_steps or 100)
 
 
+def _episodes_of(steps: int, spec: GoalSpec) -> str:
+    """Return in words how many episodes have so many steps."""
+    n = round(steps / _steps_of(1, spec))
+    return "less than one episode" if n == 0 else f"about {n} episode{'s' * (n > 1)}"
+
+
 def _random_steps(spec: GoalSpec) -> Choice:
     steps = min(max(_steps_of(WARM_UP_EPISODES, spec), 200), 500)
-    return Choice("random_steps", steps, f"about {WARM_UP_EPISODES} episodes, for the normalizer")
+    return Choice("random_steps", steps, f"{_episodes_of(steps, spec)}, for the normalizer")
 
 
 def _eval_every(spec: GoalSpec) -> Choice:
     steps = min(max(_steps_of(EVALUATE_AFTER, spec), FEWEST_EVAL_STEPS), MOST_EVAL_STEPS)
-    return Choice("eval_every", steps, f"about {EVALUATE_AFTER} episodes")
+    return Choice("eval_every", steps, _episodes_of(steps, spec))
 
 
 def _goal_features(goal: ArraySpec) -> Iterator[Choice]:

@@ -168,7 +168,10 @@ def _check_failures(run: Run) -> Iterator[str]:
     yield from (f"`hindsight-rl check`: {problem}" for problem in run.settings.check)
     refused, failed = run.last("refused_episodes"), run.last("failed_jobs")
     if refused > 0:
-        yield f"{refused:,.0f} training episodes were refused, for example for NaN. Run `hindsight-rl check`."
+        yield (
+            f"{refused:,.0f} training episodes were refused, for example for NaN. The check plays too few episodes to see rare "
+            "ones: let `step` raise an error for such values to see where they begin."
+        )
     if failed > 0:
         yield f"The environment or a worker failed {failed:,.0f} times. The episodes were collected again."
     for name, count in run.damaged_lines.items():

@@ -124,7 +124,7 @@ class Structure:
     def _features_of_objects(self) -> Iterator[Feature]:
         yield Feature("object", self.parts.evidence())
         if (n := self._goal_size) <= max(POSITION_SIZES):
-            yield Feature("few_dimensions", f"the goal has {n} dimensions, and a position at most {max(POSITION_SIZES)}")
+            yield Feature("few_dimensions", f"the goal has size {n}, at most that of a position ({max(POSITION_SIZES)})")
         if not self.parts.body:
             yield Feature("lone_object", self.parts.evidence())
         if self.contact is None and self.handles:

@@ -27,6 +27,8 @@ class Outcome:
 
     achieved_goal: the first one. final_goal: the last one. desired_goal: at the last step.
     final_distance: Euclidean distance between final_goal and desired_goal.
+    is_finite: whether observations, goals and rewards hold neither NaN nor infinity. Otherwise the episode is a failure,
+        whatever the environment says: `-(nan > tolerance)` is the reward of a success, and no policy can act on NaN.
     """
 
     episode: int
@@ -38,10 +40,11 @@ class Outcome:
     final_distance: float
     steps: int
     final_goal: tuple[float, ...] = ()
+    is_finite: bool = True
 
     def __str__(self) -> str:
-        word = "success" if self.success else "failure"
-        return f"{word}, return {self.episode_return:.2f}, final distance {self.final_distance:.4f}, {self.steps} steps"
+        word = "success" if self.success else "failure" if self.is_finite else "failure (NaN or infinity in its steps)"
+        return f"{word}, return {self.episode_return:.2f}, final distance {_distance(self.final_distance)}, {self.steps} steps"
 
     def __repr__(self) -> str:
         return f"Outcome(episode {self.episode}: {self})"
@@ -75,7 +78,8 @@ class Evaluation:
     @property
     def return_std(self) -> float:
         """The standard deviation of the return over episodes."""
-        return float(np.std([o.episode_return for o in self.outcomes]))
+        with np.errstate(invalid="ignore"):  # NaN if one is infinite
+            return float(np.std([o.episode_return for o in self.outcomes]))
 
     @property
     def final_distance(self) -> float:
@@ -97,8 +101,14 @@ class Evaluation:
         low, high = self.interval
         return (
             f"success {self.success_rate:.1%} of {len(self.outcomes)} episodes (95 % interval {low:.1%} to {high:.1%}), "
-            f"return {self.return_mean:.2f} +- {self.return_std:.2f}, final distance {self.final_distance:.4f}"
+            f"return {self.return_mean:.2f} +- {self.return_std:.2f}, final distance {_distance(self.final_distance)}"
+            f"{self._about_not_finite()}"
         )
+
+    def _about_not_finite(self) -> str:
+        if not (count := sum(not outcome.is_finite for outcome in self.outcomes)):
+            return ""
+        return f", {count} failed with NaN or infinity in an observation, a goal or a reward"
 
     def __repr__(self) -> str:
         return f"Evaluation({self})"
@@ -182,17 +192,25 @@ def outcome_of(episode: Episode, seed: int) -> Outcome:
             "the environment so that step() sets a boolean info['is_success']"
         )
     first, final, desired = episode.achieved_goal[0], episode.achieved_goal[-1], episode.desired_goal[-1]
+    arrays = episode.observation, episode.achieved_goal, episode.desired_goal, episode.reward
+    is_finite = all(np.isfinite(array).all() for array in arrays)
     return Outcome(
         episode=episode.number,
         seed=seed,
         achieved_goal=_flat(first),
         desired_goal=_flat(desired),
-        success=episode.success,
+        success=episode.success and is_finite,
         episode_return=float(episode.reward.sum()),
         final_distance=float(np.linalg.norm(final.astype(np.float64) - desired.astype(np.float64))),
         steps=len(episode),
         final_goal=_flat(final),
+        is_finite=is_finite,
     )
+
+
+def _distance(value: float) -> str:
+    """Return a distance with four decimals, or with two digits if it is so small that these would hide it."""
+    return f"{value:.2g}" if 0 < value < 0.001 else f"{value:.4f}"
 
 
 def _flat(goal: Array) -> tuple[float, ...]:

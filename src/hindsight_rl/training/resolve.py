@@ -168,8 +168,8 @@ def _structure(
             return said
         if is_users or not recipe.general:
             raise OptionError(
-                "structure='inferred' needs an observation and goals that are flat arrays of floats, and actions that are "
-                "such arrays or Discrete. Leave it out."
+                "Nothing can be inferred here: that needs an observation and goals that are flat arrays of floats, and "
+                "actions that are such arrays or Discrete. Return such arrays, or leave out structure='inferred'."
             )
     by_user = [name for name in declared if given.get(name)]
     if said == "none" and is_users and by_user:
