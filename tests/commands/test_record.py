@@ -70,8 +70,7 @@ def test_a_policy_is_recorded(folder, capsys):
 
 def test_the_command_to_train_names_the_module_of_the_environment(folder, capsys):
     (folder / "my_task.py").write_text(
-        "import gymnasium\n"
-        "gymnasium.register('MyReach-v0', 'hindsight_rl:PointReach', max_episode_steps=50)\n"
+        "import gymnasium\ngymnasium.register('MyReach-v0', 'hindsight_rl:PointReach', max_episode_steps=50)\n"
     )
     with HER("my_task:MyReach-v0", hidden=(8,)) as model:
         model.save(folder / "policy.safetensors")

@@ -59,7 +59,10 @@ def check_action_bounds(probe: Probe) -> Answer:
     if action.is_bounded:
         ranges = dict.fromkeys(f"{low:g} to {high:g}" for low, high in zip(action.low, action.high, strict=True))
         return "ok", listed(list(ranges))
-    return "error", "not all are finite, so actions cannot be scaled. Declare finite ones, or use gymnasium.wrappers.TransformAction"
+    return (
+        "error",
+        "not all are finite, so actions cannot be scaled. Declare finite ones, or use gymnasium.wrappers.TransformAction",
+    )
 
 
 def check_time_limit(probe: Probe) -> Answer:

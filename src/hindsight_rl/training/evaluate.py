@@ -44,7 +44,9 @@ class Outcome:
 
     def __str__(self) -> str:
         word = "success" if self.success else "failure" if self.is_finite else "failure (NaN or infinity in its steps)"
-        return f"{word}, return {self.episode_return:.2f}, final distance {_distance(self.final_distance)}, {self.steps} steps"
+        return (
+            f"{word}, return {self.episode_return:.2f}, final distance {_distance(self.final_distance)}, {self.steps} steps"
+        )
 
     def __repr__(self) -> str:
         return f"Outcome(episode {self.episode}: {self})"
