@@ -121,8 +121,8 @@ def test_possible_returns(tmp_path):
         ({"train/entropy_coefficient": [0.1] * 30 + [50.0] * 10}, "train/entropy_coefficient is 500 times its median."),
         (
             {"refused_episodes": [0] * 39 + [7]},
-            "7 training episodes were refused, for example for NaN. The check plays too few episodes to see rare ones: let `step` "
-            "raise an error for such values to see where they begin.",
+            "7 training episodes were refused, for example for NaN. The check plays too few episodes to see rare "
+            "ones: let `step` raise an error for such values to see where they begin.",
         ),
         ({"failed_jobs": [2] * 40}, "The environment or a worker failed 2 times. The episodes were collected again."),
     ],

@@ -169,8 +169,8 @@ def _check_failures(run: Run) -> Iterator[str]:
     refused, failed = run.last("refused_episodes"), run.last("failed_jobs")
     if refused > 0:
         yield (
-            f"{refused:,.0f} training episodes were refused, for example for NaN. The check plays too few episodes to see rare "
-            "ones: let `step` raise an error for such values to see where they begin."
+            f"{refused:,.0f} training episodes were refused, for example for NaN. The check plays too few episodes to see "
+            "rare ones: let `step` raise an error for such values to see where they begin."
         )
     if failed > 0:
         yield f"The environment or a worker failed {failed:,.0f} times. The episodes were collected again."
