@@ -364,6 +364,12 @@ def fined(self, observation, info):
             r"0 of \d+ successes and [1-9] other steps ended their episode\. .* to fail early has a higher return",
         ),
         (
+            changed(max_steps=1, terminates=lambda self, o: True),  # an ending cuts nothing off
+            "termination",
+            "ok",
+            r"\d+ successes and \d+ other steps ended their episode",
+        ),
+        (
             changed(terminates=lambda self, o: self.steps == 3, reward=fined),
             "termination",
             "ok",

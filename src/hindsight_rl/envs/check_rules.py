@@ -178,7 +178,8 @@ def check_termination(probe: Probe) -> Answer:
     agrees = probe.has_right_termination and not n_others
     if 0 < n_ended < n_success and not agrees:
         return "warning", f"{seen}, so it is not clear which relabelled successes do"
-    if n_others and _stops_costs(probe, terminated & ~success):
+    has_steps_to_skip = probe.spec.max_episode_steps != 1
+    if n_others and has_steps_to_skip and _stops_costs(probe, terminated & ~success):
         return "warning", (
             f"{seen}. Steps without success have negative rewards, which such an ending stops: to fail early has a higher "
             f"return than to go on. `train` and HER count the steps that would follow as failures, too; for other "
