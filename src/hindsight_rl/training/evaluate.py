@@ -28,7 +28,7 @@ class Outcome:
     achieved_goal: the first one. final_goal: the last one. desired_goal: at the last step.
     final_distance: Euclidean distance between final_goal and desired_goal.
     is_finite: whether observations, goals and rewards hold neither NaN nor infinity. Otherwise the episode is a failure,
-        whatever the environment says: `-(nan > tolerance)` is the reward of a success, and no policy can act on NaN.
+        whatever the environment says: `-(nan > tolerance)` is the reward of a success.
     """
 
     episode: int
