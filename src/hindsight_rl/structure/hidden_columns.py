@@ -21,7 +21,8 @@ from .symmetry_verdicts import SYMMETRY_MARGIN, SymmetryVerdict
 class GivenColumns:
     """Columns that the caller fixes.
 
-    shown: stay shown, unless they are positions along axes of mirrors. hidden: all that are hidden; None: the search decides.
+    shown: stay shown, unless they are positions along axes of mirrors.
+    hidden: all that are hidden; None: the search decides.
     may_show: whether hidden columns that clearly matter are shown again.
     """
 
