@@ -69,13 +69,13 @@ def test_a_policy_is_recorded(folder, capsys):
 
 
 def test_the_command_to_train_names_the_module_of_the_environment(folder, capsys):
-    (folder / "my_task.py").write_text(
-        "import gymnasium\ngymnasium.register('MyReach-v0', 'hindsight_rl:PointReach', max_episode_steps=50)\n"
+    (folder / "recorded_task.py").write_text(
+        "import gymnasium\ngymnasium.register('RecordedReach-v0', 'hindsight_rl:PointReach', max_episode_steps=50)\n"
     )
-    with HER("my_task:MyReach-v0", hidden=(8,)) as model:
+    with HER("recorded_task:RecordedReach-v0", hidden=(8,)) as model:
         model.save(folder / "policy.safetensors")
     assert record("policy.safetensors", "--output", "demo/mine-v0", "--trust-module") == 0
-    assert "hindsight-rl train my_task:MyReach-v0 --demonstrations demo/mine-v0" in capsys.readouterr().out
+    assert "hindsight-rl train recorded_task:RecordedReach-v0 --demonstrations demo/mine-v0" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
