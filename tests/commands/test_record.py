@@ -78,6 +78,15 @@ def test_the_command_to_train_names_the_module_of_the_environment(folder, capsys
     assert "hindsight-rl train recorded_task:RecordedReach-v0 --demonstrations demo/mine-v0" in capsys.readouterr().out
 
 
+def test_the_command_to_train_appends_what_the_policy_saw(folder, capsys):
+    with HER("PointReach-v0", hidden=(8,), observation_keys=("achieved_goal",)) as model:
+        model.save(folder / "policy.safetensors")
+    assert record("policy.safetensors", "--output", "demo/point-v0") == 0
+    command = "train PointReach-v0 --demonstrations demo/point-v0 --observation-keys achieved_goal"
+    assert f"hindsight-rl {command}" in capsys.readouterr().out
+    assert main([*command.split(), "--steps", "60", "--eval-every", "0", "--hidden", "8"]) == 0
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [

@@ -131,6 +131,7 @@ class Player(NamedTuple):
     author: what chooses the actions, in words.
     name: of the environment, with the module that registers it.
     limit: steps per episode at most; None leaves the limit to the environment.
+    observation_keys: that are appended to the observations.
     """
 
     environment: Environment
@@ -139,6 +140,7 @@ class Player(NamedTuple):
     author: str
     limit: int | None
     info_keys: tuple[str, ...]
+    observation_keys: tuple[str, ...] = ()
 
 
 def record(arguments: Namespace) -> None:
@@ -152,7 +154,8 @@ def record(arguments: Namespace) -> None:
             episodes.append(play_episode(player.environment, player.act, start, number, player.limit, player.info_keys))
         write_episodes(name, player.environment, episodes, player.author)
     say(f"data set: {name}, {len(episodes)} episodes, {sum(bool(each.success) for each in episodes)} of them successful")
-    say_command(f"train {player.name} --demonstrations {name}")
+    appended = " --observation-keys " + " ".join(player.observation_keys) if player.observation_keys else ""
+    say_command(f"train {player.name} --demonstrations {name}{appended}")
 
 
 def _player(arguments: Namespace) -> Player:
@@ -174,8 +177,9 @@ def policy_player(run: Path, env: str | None, trusts_module: bool) -> Player:
     policy.load(saved.weights)
     module = settings.rollout.env_module
     name = env or f"{module}:" * (module is not None) + environment_id(saved.spec)
-    limit, keys = settings.rollout.max_episode_steps, settings.replay.info_keys
-    return Player(environment, name, PolicyActor(policy), f"hindsight-rl {settings.agent}", limit, keys)
+    rollout, keys = settings.rollout, settings.replay.info_keys
+    author, act = f"hindsight-rl {settings.agent}", PolicyActor(policy)
+    return Player(environment, name, act, author, rollout.max_episode_steps, keys, rollout.observation_keys)
 
 
 def script_player(script: str, env: str, options: Mapping[str, Any], info_keys: tuple[str, ...]) -> Player:
