@@ -53,10 +53,12 @@ def test_a_function_is_recorded(capsys):
     assert record(*command) == 1  # the data set exists
 
 
-def test_env_options_reach_the_environment():
+def test_env_options_reach_the_environment(capsys):
     words = ["--env", "PointReach-v0", "--env-options", "max_steps=7", "--output", "demo/point-v0"]
     assert record("my_controllers:towards_goal", *words) == 0
     assert len(read_episodes("demo/point-v0", read_spec(make_goal_env("PointReach-v0")))[0]) == 7
+    command = "hindsight-rl train PointReach-v0 --demonstrations demo/point-v0 --env-options max_steps=7"
+    assert command in capsys.readouterr().out
 
 
 def test_a_policy_is_recorded(folder, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import shlex
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -30,6 +31,7 @@ from ..training.assemble import environment_id
 from ..training.evaluate import Evaluation, outcome_of
 from ..training.evaluate import evaluate as evaluate_policy
 from ..training.saved_model import SavedModel
+from .arguments import option_words
 from .tasks import find_modules_here
 from .terminal import progress, say, say_command
 
@@ -131,7 +133,7 @@ class Player(NamedTuple):
     author: what chooses the actions, in words.
     name: of the environment, with the module that registers it.
     limit: steps per episode at most; None leaves the limit to the environment.
-    observation_keys: that are appended to the observations.
+    options: of `train`, with which the environment is the same.
     """
 
     environment: Environment
@@ -140,7 +142,7 @@ class Player(NamedTuple):
     author: str
     limit: int | None
     info_keys: tuple[str, ...]
-    observation_keys: tuple[str, ...] = ()
+    options: Mapping[str, tuple[str, ...]]
 
 
 def record(arguments: Namespace) -> None:
@@ -154,8 +156,8 @@ def record(arguments: Namespace) -> None:
             episodes.append(play_episode(player.environment, player.act, start, number, player.limit, player.info_keys))
         write_episodes(name, player.environment, episodes, player.author)
     say(f"data set: {name}, {len(episodes)} episodes, {sum(bool(each.success) for each in episodes)} of them successful")
-    appended = " --observation-keys " + " ".join(player.observation_keys) if player.observation_keys else ""
-    say_command(f"train {player.name} --demonstrations {name}{appended}")
+    words = [word for option, value in player.options.items() if value for word in option_words(option, value)]
+    say_command(shlex.join(["train", player.name, "--demonstrations", name, *words]))
 
 
 def _player(arguments: Namespace) -> Player:
@@ -167,7 +169,8 @@ def _player(arguments: Namespace) -> Player:
         raise OptionError(f"{source} does not name its environment. Give --env ENV.")
     find_modules_here(env)
     options = choose_recipe(None, env).environment_arguments(vars(arguments))
-    return script_player(source, env, options, tuple(arguments.info_keys))
+    given = tuple(getattr(arguments, "env_options", ()))
+    return script_player(source, env, options, tuple(arguments.info_keys), given)
 
 
 def policy_player(run: Path, env: str | None, trusts_module: bool) -> Player:
@@ -178,15 +181,18 @@ def policy_player(run: Path, env: str | None, trusts_module: bool) -> Player:
     module = settings.rollout.env_module
     name = env or f"{module}:" * (module is not None) + environment_id(saved.spec)
     rollout, keys = settings.rollout, settings.replay.info_keys
-    author, act = f"hindsight-rl {settings.agent}", PolicyActor(policy)
-    return Player(environment, name, act, author, rollout.max_episode_steps, keys, rollout.observation_keys)
+    author, limit = f"hindsight-rl {settings.agent}", rollout.max_episode_steps
+    options = {"env_options": rollout.env_options, "observation_keys": rollout.observation_keys}
+    return Player(environment, name, PolicyActor(policy), author, limit, keys, options)
 
 
-def script_player(script: str, env: str, options: Mapping[str, Any], info_keys: tuple[str, ...]) -> Player:
+def script_player(
+    script: str, env: str, options: Mapping[str, Any], info_keys: tuple[str, ...], env_options: tuple[str, ...]
+) -> Player:
     """Return a player for a function observation -> action.
 
     script: "module:function"; the module is imported, from the current folder too.
-    env, options: id and keyword arguments of the environment.
+    env, options: id and keyword arguments of the environment. env_options: those that the user gave, as texts.
     Raises OptionError if there is no such function.
     """
     function = _find(script)
@@ -203,7 +209,7 @@ def script_player(script: str, env: str, options: Mapping[str, Any], info_keys: 
             raise InputError(f"An action of {script} must be in {space}, got {action}. Clip it, and check its shape.")
         return np.asarray(numbered.number(action)) if numbered else action
 
-    return Player(environment, env, act, script, None, info_keys)
+    return Player(environment, env, act, script, None, info_keys, {"env_options": env_options})
 
 
 def _find(script: str) -> Callable[[Observation], Any]:
