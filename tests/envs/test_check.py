@@ -370,6 +370,12 @@ def fined(self, observation, info):
             r"\d+ successes and \d+ other steps ended their episode",
         ),
         (
+            changed(max_steps=4, terminates=lambda self, o: self.steps == 4),  # an ending cuts nothing off
+            "termination",
+            "ok",
+            r"\d+ successes and \d+ other steps ended their episode",
+        ),
+        (
             changed(terminates=lambda self, o: self.steps == 3, reward=fined),
             "termination",
             "ok",

@@ -61,8 +61,6 @@ def test_reasons_count_the_episodes_of_the_steps(limit, random_steps, eval_every
         (spaces.Box(-1, 1, (2,)), "relative"),
         (spaces.MultiBinary(6), "agreement"),
         (spaces.Discrete(5), "agreement"),
-        (spaces.MultiDiscrete([8, 8]), None),  # categories
-        (spaces.MultiDiscrete([1_000, 1_000]), "relative"),  # too many values for categories
         (spaces.Box(0, 255, (16, 16, 3), np.uint8), None),
     ],
 )

@@ -30,7 +30,7 @@ from ..task_structure.waypoints import Waypoints
 from ..training.checkpoint import read_replay
 from ..training.saved_model import SavedModel
 from .arguments import option_words
-from .policies import made_environment
+from .policies import made_environment, with_module
 from .tasks import TEMPLATES
 from .terminal import console_of, say
 
@@ -240,7 +240,7 @@ def train_command(run: Run) -> str:
     options, explained = run.options.to_dict(), run.settings.explained
     given = {name: options[name] for name, facts in explained.items() if facts.get("source") == "given" and name in options}
     module = given.pop("env_module", None) or options.get("env_module")
-    environment = f"{module}:{run.settings.spec.env_id}" if module else str(run.settings.spec.env_id)
+    environment = with_module(module, run.settings.spec.env_id)
     given.pop("seed", None)
     words = ["hindsight-rl", "train", environment, "--agent", run.settings.agent, "--recipe", run.settings.recipe]
     words += ["--seed", str(run.options.seed)]

@@ -48,11 +48,16 @@ def environment_of(saved: SavedModel, env: str | None, trusts_module: bool) -> s
         if not trusts_module:
             raise OptionError(
                 f"The environment {name} is registered by the module `{module}`. Importing it runs its code. If you trust "
-                f"it, add --trust-module. Or give --env {module}:{name}."
+                f"it, add --trust-module. Or give --env {with_module(module, name)}."
             )
-        env = f"{module}:{name}"
+        env = with_module(module, name)
     find_modules_here(env)
     return env
+
+
+def with_module(module: str | None, name: str | None) -> str:
+    """Return the id of an environment as a command takes it: after the module that registers it, if it has one."""
+    return f"{module}:{name}" if module else str(name)
 
 
 def made_environment(saved: SavedModel, env: str | None, trusts_module: bool) -> Environment:
@@ -168,9 +173,7 @@ def _player(arguments: Namespace) -> Player:
     if env is None:
         raise OptionError(f"{source} does not name its environment. Give --env ENV.")
     find_modules_here(env)
-    options = choose_recipe(None, env).environment_arguments(vars(arguments))
-    given = tuple(getattr(arguments, "env_options", ()))
-    return script_player(source, env, options, tuple(arguments.info_keys), given)
+    return script_player(source, env, vars(arguments))
 
 
 def policy_player(run: Path, env: str | None, trusts_module: bool) -> Player:
@@ -178,25 +181,22 @@ def policy_player(run: Path, env: str | None, trusts_module: bool) -> Player:
     saved = SavedModel.read(run)
     environment, settings, policy = made_environment(saved, env, trusts_module), saved.settings, Policy(saved.policy)
     policy.load(saved.weights)
-    module = settings.rollout.env_module
-    name = env or f"{module}:" * (module is not None) + environment_id(saved.spec)
     rollout, keys = settings.rollout, settings.replay.info_keys
+    name = env or with_module(rollout.env_module, saved.spec.env_id)
     author, limit = f"hindsight-rl {settings.agent}", rollout.max_episode_steps
     options = {"env_options": rollout.env_options, "observation_keys": rollout.observation_keys}
     return Player(environment, name, PolicyActor(policy), author, limit, keys, options)
 
 
-def script_player(
-    script: str, env: str, options: Mapping[str, Any], info_keys: tuple[str, ...], env_options: tuple[str, ...]
-) -> Player:
+def script_player(script: str, env: str, given: Mapping[str, Any]) -> Player:
     """Return a player for a function observation -> action.
 
     script: "module:function"; the module is imported, from the current folder too.
-    env, options: id and keyword arguments of the environment. env_options: those that the user gave, as texts.
+    env: the id of the environment. given: the command line, with `env_options` and `info_keys`.
     Raises OptionError if there is no such function.
     """
     function = _find(script)
-    environment = make_goal_env(env, None, options)
+    environment = make_goal_env(env, None, choose_recipe(None, env).environment_arguments(given))
     numbered = environment if isinstance(environment, DiscreteActions) else None
     space: Any = numbered.env.action_space if numbered else environment.action_space
 
@@ -209,7 +209,8 @@ def script_player(
             raise InputError(f"An action of {script} must be in {space}, got {action}. Clip it, and check its shape.")
         return np.asarray(numbered.number(action)) if numbered else action
 
-    return Player(environment, env, act, script, None, info_keys, {"env_options": env_options})
+    options = {"env_options": tuple(given.get("env_options", ()))}
+    return Player(environment, env, act, script, None, tuple(given["info_keys"]), options)
 
 
 def _find(script: str) -> Callable[[Observation], Any]:

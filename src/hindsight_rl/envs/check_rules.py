@@ -178,8 +178,7 @@ def check_termination(probe: Probe) -> Answer:
     agrees = probe.has_right_termination and not n_others
     if 0 < n_ended < n_success and not agrees:
         return "warning", f"{seen}, so it is not clear which relabelled successes do"
-    has_steps_to_skip = probe.spec.max_episode_steps != 1
-    if n_others and has_steps_to_skip and _stops_costs(probe, terminated & ~success):
+    if n_others and _stops_costs(probe, terminated & ~success):
         return "warning", (
             f"{seen}. Steps without success have negative rewards, which such an ending stops: to fail early has a higher "
             f"return than to go on. `train` and HER count the steps that would follow as failures, too; for other "
@@ -196,12 +195,13 @@ def check_termination(probe: Probe) -> Answer:
 def _stops_costs(probe: Probe, endings: Array) -> bool:
     """Return whether steps without success have a negative reward, and some of those that end an episode have no lower one.
 
-    endings: of all steps, those without success that end their episode.
+    endings: of all steps, those without success that end their episode. One at the time limit stops nothing.
     """
-    low = probe.spec.reward_low
+    low, limit = probe.spec.reward_low, probe.spec.max_episode_steps
     if not np.isfinite(low) or low >= 0 or probe.spec.reward_high > 0:
         return False
-    return bool(is_close(probe.rewards[endings], np.full(int(endings.sum()), low)).any())
+    early = endings & np.concatenate([np.arange(1, len(episode) + 1) != limit for episode in probe.episodes])
+    return bool(is_close(probe.rewards[early], np.full(int(early.sum()), low)).any())
 
 
 def check_goal_columns(probe: Probe) -> Answer:

@@ -12,7 +12,7 @@ from pydantic import Field
 from ..errors import FileError, OptionError
 from ..options import Choice, OptionRecord, RolloutOptions
 from ..records import ArraySpec, GoalSpec
-from ..task_structure.categories import holds_numbers, is_choice
+from ..task_structure.categories import is_choice
 from .files import RECIPES, names_in, read_toml
 from .presets import LONGEST_HORIZON
 
@@ -185,7 +185,7 @@ def _networks(spec: GoalSpec) -> Iterator[Choice]:
     observation, goal, action = (part.n_values or part.size for part in (spec.observation, spec.goal, spec.action))
     size = observation + 2 * goal + action
     hidden, updates = ((128, 128), MEDIUM_UPDATES) if size <= MEDIUM_TASK else ((256, 256), 1)
-    if spec.action.n_values and not holds_numbers(spec.goal):
+    if spec.action.n_values and not _are_vectors(spec.goal):
         updates = min(updates, MOST_GRID_UPDATES)
     sizes = f"observation {observation}, goal {goal}, action {action}"
     yield Choice("hidden", hidden, sizes)
@@ -216,16 +216,21 @@ def _eval_every(spec: GoalSpec) -> Choice:
 
 def _goal_features(goal: ArraySpec) -> Iterator[Choice]:
     """Yield how goals are compared: vectors by their difference, bits and indices by equality, images not at all."""
-    if holds_numbers(goal):
+    if _are_vectors(goal):
         yield Choice("goal_features", "relative", "goals are vectors")
     elif is_choice(goal):
         yield Choice("goal_features", "agreement", "goals are bits or indices")
+
+
+def _are_vectors(goal: ArraySpec) -> bool:
+    """Return whether goals are vectors of numbers, not bits, indices or pixels."""
+    return goal.dtype.startswith("float")
 
 
 def _discrete(spec: GoalSpec) -> Iterator[Choice]:
     """Yield what Discrete actions need. At first the policy repeats one action, so that random ones find more goals."""
     steps = min(_steps_of(EXPLORATION_EPISODES, spec), MOST_EXPLORATION)
     yield Choice("eps_steps", steps, f"random actions decrease over {EXPLORATION_EPISODES} episodes")
-    if holds_numbers(spec.goal):
+    if _are_vectors(spec.goal):
         yield Choice("energy_priority", True, "goals are vectors: episodes that move them farther are sampled more often")
         yield Choice("energy_remaining", True, "steps after the last movement help little")

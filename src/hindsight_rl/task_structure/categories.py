@@ -102,8 +102,8 @@ class Categories:
             return found
         observations = observations.reshape(len(observations), -1)
         return cls(
-            _seen(spec.observation, observations) if holds_numbers(spec.observation) else found.observation,
-            _seen(spec.goal, goals) if holds_numbers(spec.goal) else found.goal,
+            _seen(spec.observation, observations) if _is_vague(spec.observation) else found.observation,
+            _seen(spec.goal, goals) if _is_vague(spec.goal) else found.goal,
         )
 
     def without(self, observation: Sequence[int], goal: Sequence[int]) -> Categories:
@@ -143,16 +143,6 @@ def is_choice(array: ArraySpec) -> bool:
     return array.n_values is not None or _is_bits(array)
 
 
-def holds_numbers(array: ArraySpec) -> bool:
-    """Return whether an array holds numbers: the space has more values than categories can have, or leaves them open.
-
-    Steps may still show that they are categories, as they have few values.
-    """
-    low, high = array.bounds()
-    is_wide = len(array.shape) == 1 and not is_choice(array) and float((high - low + 1).sum()) > MOST_FOUND
-    return _is_open(array) or is_wide
-
-
 def _is_bits(array: ArraySpec) -> bool:
     low, high = array.bounds()
     return not _is_open(array) and float((high - low).max(initial=0)) == 1
@@ -161,6 +151,13 @@ def _is_bits(array: ArraySpec) -> bool:
 def _is_open(array: ArraySpec) -> bool:
     """Return whether the space does not say if the columns hold whole numbers of small range."""
     return np.dtype(array.dtype).kind == "f" or not array.is_bounded
+
+
+def _is_vague(array: ArraySpec) -> bool:
+    """Return whether the steps must show the range of the columns: the space leaves it open, or is far too wide."""
+    low, high = array.bounds()
+    is_wide = len(array.shape) == 1 and not is_choice(array) and float((high - low + 1).sum()) > MOST_FOUND
+    return _is_open(array) or is_wide
 
 
 def _of_space(array: ArraySpec) -> tuple[Column, ...]:
